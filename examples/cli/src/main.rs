@@ -1,0 +1,2 @@
+//! The `mrail` command line.
+fn main() {}

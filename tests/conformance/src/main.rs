@@ -1,0 +1,2 @@
+//! The driver of the conformance kit.
+fn main() {}
