@@ -2,3 +2,9 @@
 #![no_std]
 #![forbid(unsafe_code)]
 extern crate alloc;
+
+pub mod anchor;
+pub mod chain;
+pub mod draft;
+
+pub use chain::PrefixHash;

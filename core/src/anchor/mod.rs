@@ -1,0 +1,1 @@
+//! Anchored states: whole snapshots and deltas.
