@@ -1,0 +1,2 @@
+//! Benchmarks of draft trees.
+fn main() {}
