@@ -5,6 +5,12 @@ extern crate alloc;
 
 pub mod anchor;
 pub mod chain;
+pub mod copy;
 pub mod draft;
+pub mod record;
+pub mod run;
+pub mod tokens;
+pub mod track;
+pub mod usage;
 
 pub use chain::PrefixHash;

@@ -1,0 +1,109 @@
+//! Token ids where they lie: little-endian `u32`s in a byte slice, at any alignment.
+
+use core::cmp::Ordering;
+
+/// A borrowed sequence of token ids.
+///
+/// The bytes are a whole number of little-endian `u32`s. Nothing is copied or cast, so offsets may be odd and the host's
+/// byte order does not matter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tokens<'a> {
+    words: &'a [[u8; 4]],
+}
+
+impl<'a> Tokens<'a> {
+    /// Views `bytes` as tokens; `None` unless they are a whole number of them.
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> Option<Self> {
+        let (words, rest) = bytes.as_chunks();
+        rest.is_empty().then_some(Self { words })
+    }
+
+    /// Number of tokens.
+    #[must_use]
+    pub fn len(self) -> usize {
+        self.words.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// The token at `position`, if there is one.
+    #[must_use]
+    pub fn get(self, position: usize) -> Option<u32> {
+        self.words.get(position).map(|word| u32::from_le_bytes(*word))
+    }
+
+    /// The tokens from `start` on; none where `start` lies past the end.
+    #[must_use]
+    pub fn from(self, start: usize) -> Self {
+        Self { words: self.words.get(start..).unwrap_or_default() }
+    }
+
+    /// The first `count` tokens; all of them where there are fewer.
+    #[must_use]
+    pub fn first(self, count: usize) -> Self {
+        Self { words: self.words.get(..count).unwrap_or(self.words) }
+    }
+
+    /// The tokens in order.
+    pub fn iter(self) -> impl ExactSizeIterator<Item = u32> + DoubleEndedIterator + Clone + 'a {
+        self.words.iter().map(|word| u32::from_le_bytes(*word))
+    }
+
+    /// How many leading tokens equal those of `context`. O(result).
+    #[must_use]
+    pub fn common_prefix(self, context: &[u32]) -> usize {
+        self.iter().zip(context).take_while(|(token, other)| token == *other).count()
+    }
+
+    /// Lexicographic comparison with another sequence.
+    #[must_use]
+    pub fn compare(self, other: Tokens<'_>) -> Ordering {
+        self.iter().cmp(other.iter())
+    }
+}
+
+/// Appends `tokens` as little-endian `u32`s.
+pub(crate) fn write_tokens(out: &mut alloc::vec::Vec<u8>, tokens: &[u32]) {
+    out.extend(tokens.iter().flat_map(|token| token.to_le_bytes()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn tokens_are_read_at_odd_offsets() {
+        let bytes = [0xAA, 1, 0, 0, 0, 0, 1, 0, 0];
+        let tokens = Tokens::new(&bytes[1..]).unwrap();
+        assert_eq!(tokens.iter().collect::<Vec<_>>(), [1, 256]);
+        assert_eq!((tokens.get(1), tokens.get(2)), (Some(256), None));
+    }
+
+    #[test]
+    fn a_part_of_a_token_is_no_token() {
+        assert_eq!(Tokens::new(&[1, 2, 3]), None);
+        assert!(Tokens::new(&[]).unwrap().is_empty());
+    }
+
+    #[test]
+    fn slices_past_the_end_are_empty_or_whole() {
+        let tokens = Tokens::new(&[1, 0, 0, 0]).unwrap();
+        assert!(tokens.from(2).is_empty());
+        assert_eq!(tokens.first(9).len(), 1);
+    }
+
+    #[test]
+    fn common_prefix_stops_at_the_first_difference_and_at_either_end() {
+        let bytes = [1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0];
+        let tokens = Tokens::new(&bytes).unwrap();
+        for (context, expected) in [(&[][..], 0), (&[9], 0), (&[1, 2], 2), (&[1, 9, 3], 1), (&[1, 2, 3, 4], 3)] {
+            assert_eq!(tokens.common_prefix(context), expected, "{context:?}");
+        }
+    }
+}
