@@ -1,0 +1,245 @@
+//! The steps of `cargo xtask test`, in the order in which they run: what tells most in the shortest time first.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::build;
+use crate::package;
+use crate::project::Project;
+use crate::rust::{self, EMBEDDED, WASM};
+use crate::setup::{self, Need};
+use crate::shell::{Cmd, Failure};
+
+/// Crates that are workspaces of their own, since they need other targets or toolchains.
+const OWN_WORKSPACES: &[&str] = &["tests/no_std", "tests/fuzz", "examples/firmware"];
+
+/// The seed that every run repeats; the second one is new each time.
+const FIXED_SEED: u32 = 1;
+
+/// How a step ended that did not fail.
+pub(crate) enum Outcome {
+    Passed,
+    /// Something that only some machines have is not here.
+    NotHere(&'static str),
+}
+
+/// A step under way.
+pub(crate) struct Run<'a> {
+    pub(crate) project: &'a Project,
+    /// Also what is too long for every run.
+    pub(crate) full: bool,
+}
+
+/// One step.
+pub(crate) struct Step {
+    /// What it is called on the command line and in the summary.
+    pub(crate) name: &'static str,
+    pub(crate) what: &'static str,
+    pub(crate) needs: &'static [Need],
+    /// Only with `--full`.
+    pub(crate) only_full: bool,
+    pub(crate) run: fn(&Run) -> Result<Outcome, Failure>,
+}
+
+impl Step {
+    const fn new(name: &'static str, what: &'static str, run: fn(&Run) -> Result<Outcome, Failure>) -> Self {
+        Self { name, what, needs: &[], only_full: false, run }
+    }
+
+    const fn needs(mut self, needs: &'static [Need]) -> Self {
+        self.needs = needs;
+        self
+    }
+
+    const fn only_full(mut self) -> Self {
+        self.only_full = true;
+        self
+    }
+}
+
+/// What it takes to build the npm package.
+const PACKAGE: &[Need] = Need::DEMO;
+const PACKAGE_AND_CHROMIUM: &[Need] =
+    &[Need::Wasm, Need::NodeModules, Need::WasmPack, Need::WasmBindgen, Need::Chromium];
+const WASM_IN_CHROMIUM: &[Need] = &[Need::Wasm, Need::WasmPack, Need::WasmBindgen, Need::Chromium];
+const WASM_IN_FIREFOX: &[Need] = &[Need::Wasm, Need::WasmPack, Need::WasmBindgen, Need::Firefox, Need::GeckoDriver];
+
+/// All steps.
+pub(crate) const STEPS: &[Step] = &[
+    Step::new("fmt", "all Rust is formatted", fmt),
+    Step::new("clippy", "clippy has nothing to say about the workspace", clippy),
+    Step::new("rust", "the workspace's tests, with the command line's", native),
+    Step::new("vectors", "the reference's stored vectors as Rust tests, optimised", vectors),
+    Step::new("doc", "core's documentation builds without a warning", doc),
+    Step::new("bench", "core's benchmarks compile", bench),
+    Step::new("no-std", "core builds alone for browsers and three microcontrollers", no_std)
+        .needs(&[Need::Wasm, Need::Embedded]),
+    Step::new("live", "random calls on the driver and on the Python reference agree", live).needs(&[Need::Reference]),
+    Step::new("better", "what the reference gets wrong is right here", better).needs(&[Need::Reference]),
+    Step::new("wasm-chromium", "the wasm tests in headless Chromium", wasm_chromium).needs(WASM_IN_CHROMIUM),
+    Step::new("wasm-firefox", "the wasm tests in headless Firefox", wasm_firefox).needs(WASM_IN_FIREFOX),
+    Step::new("wasm-size", "the optimised .wasm is within 250 KB", wasm_size).needs(PACKAGE),
+    Step::new("npm-package", "the packed npm package works in another project", npm_package).needs(PACKAGE),
+    Step::new("web-check", "the web app's types", web_check).needs(PACKAGE),
+    Step::new("web-unit", "the web app's unit tests", web_unit).needs(PACKAGE),
+    Step::new("web-e2e", "the built web app in Chromium, end to end", web_e2e).needs(PACKAGE_AND_CHROMIUM),
+    Step::new("properties", "core's properties with 4000 cases each", properties).only_full(),
+    Step::new("fuzz", "each fuzz target for a minute", fuzz).needs(&[Need::CargoFuzz]).only_full(),
+];
+
+fn cargo(run: &Run, args: &str) -> Cmd {
+    run.project.cmd("cargo").args(args)
+}
+
+fn passed(result: Result<(), Failure>) -> Result<Outcome, Failure> {
+    result.map(|()| Outcome::Passed)
+}
+
+fn fmt(run: &Run) -> Result<Outcome, Failure> {
+    let hint = |failure: Failure| failure.hint("cargo fmt --all, also in each folder that is a workspace of its own");
+    cargo(run, "fmt --all --check").stream().map_err(hint)?;
+    for folder in OWN_WORKSPACES.iter().map(|folder| run.project.path(folder)) {
+        if folder.join("Cargo.toml").exists() {
+            cargo(run, "fmt --check").dir(&folder).stream().map_err(hint)?;
+        }
+    }
+    Ok(Outcome::Passed)
+}
+
+fn clippy(run: &Run) -> Result<Outcome, Failure> {
+    passed(cargo(run, "clippy --workspace --all-targets -- -D warnings").stream())
+}
+
+fn native(run: &Run) -> Result<Outcome, Failure> {
+    passed(cargo(run, "test --workspace --exclude mrail-conformance").stream())
+}
+
+fn vectors(run: &Run) -> Result<Outcome, Failure> {
+    passed(cargo(run, "test --release -p mrail-conformance").stream())
+}
+
+fn doc(run: &Run) -> Result<Outcome, Failure> {
+    passed(cargo(run, "doc --no-deps -p mrail").env("RUSTDOCFLAGS", "-D warnings").stream())
+}
+
+fn bench(run: &Run) -> Result<Outcome, Failure> {
+    passed(cargo(run, "bench --no-run -p mrail").stream())
+}
+
+fn no_std(run: &Run) -> Result<Outcome, Failure> {
+    for target in [WASM].iter().chain(EMBEDDED) {
+        let cargo = rust::cmd(run.project, "cargo", target)?.args("build --target").arg(target);
+        cargo.dir(&run.project.path("tests/no_std")).stream()?;
+    }
+    Ok(Outcome::Passed)
+}
+
+/// Compiles the driver; returns a command that runs one of the kit's scripts with it.
+fn kit(run: &Run, script: &str) -> Result<Cmd, Failure> {
+    cargo(run, "build --release -p mrail-conformance --bin mrail-driver").stream()?;
+    let driver = run.project.target.join("release").join(format!("mrail-driver{}", std::env::consts::EXE_SUFFIX));
+    // The script hands the driver to a shell.
+    let driver = format!("\"{}\"", driver.display());
+    let python = run.project.cmd_at(&run.project.python()).env("PYTHONUNBUFFERED", "1");
+    Ok(python.arg(run.project.path("tests/conformance/kit").join(script)).arg(driver))
+}
+
+fn live(run: &Run) -> Result<Outcome, Failure> {
+    // The reference takes a third of a second a round.
+    let rounds = if run.full { 600 } else { 80 };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(2, |since| since.subsec_micros());
+    for (seed, kind) in [(FIXED_SEED, "the fixed seed"), (now, "a new seed: give it again to repeat a difference")] {
+        println!("seed {seed}, {rounds} rounds ({kind})");
+        kit(run, "fuzz.py")?.arg(seed.to_string()).arg(rounds.to_string()).stream()?;
+    }
+    Ok(Outcome::Passed)
+}
+
+fn better(run: &Run) -> Result<Outcome, Failure> {
+    // The script ends well whatever it found; its last line counts.
+    let line = kit(run, "better.py")?.stream_last_line()?;
+    if all_of(&line) {
+        return Ok(Outcome::Passed);
+    }
+    Err(Failure::new(format!("better.py ends with `{line}`, not with all of them")))
+}
+
+/// `16 of 16`, and not of none.
+fn all_of(line: &str) -> bool {
+    let count = |text: &str| text.trim().parse::<u32>().ok();
+    line.split_once(" of ").is_some_and(|(good, all)| count(good).is_some_and(|n| n > 0) && count(good) == count(all))
+}
+
+/// `wasm-pack test` in one browser.
+fn wasm_test(run: &Run, args: &str, driver: &str) -> Result<Outcome, Failure> {
+    let found = run.project.program(&[driver]);
+    let found = found.ok_or_else(|| Failure::new(format!("{driver} is not there")).hint("cargo xtask setup"))?;
+    let pack = rust::cmd(run.project, "wasm-pack", WASM)?.args("test --mode no-install --release --headless");
+    let pack = pack.args(args).arg(found).arg("wasm");
+    passed(pack.env("WASM_BINDGEN_TEST_TIMEOUT", "300").stream())
+}
+
+fn wasm_chromium(run: &Run) -> Result<Outcome, Failure> {
+    wasm_test(run, "--chrome --chromedriver", "chromedriver")
+}
+
+fn wasm_firefox(run: &Run) -> Result<Outcome, Failure> {
+    wasm_test(run, "--firefox --geckodriver", "geckodriver")
+}
+
+fn wasm_size(run: &Run) -> Result<Outcome, Failure> {
+    passed(package::size(run.project))
+}
+
+fn npm_package(run: &Run) -> Result<Outcome, Failure> {
+    passed(package::packed(run.project))
+}
+
+fn npm(run: &Run, args: &str) -> Cmd {
+    run.project.cmd("npm").args(args).dir(&run.project.path("web"))
+}
+
+fn web_check(run: &Run) -> Result<Outcome, Failure> {
+    passed(npm(run, "run check").stream())
+}
+
+fn web_unit(run: &Run) -> Result<Outcome, Failure> {
+    build::package(run.project)?;
+    passed(npm(run, "test").stream())
+}
+
+fn web_e2e(run: &Run) -> Result<Outcome, Failure> {
+    build::web_app(run.project)?;
+    let chromium = setup::chromium(run.project);
+    let chromium = chromium.ok_or_else(|| Failure::new("Chromium is not there").hint("cargo xtask setup"))?;
+    passed(npm(run, "run e2e").env("MRAIL_CHROMIUM", chromium).stream())
+}
+
+fn properties(run: &Run) -> Result<Outcome, Failure> {
+    passed(cargo(run, "test --release -p mrail").env("PROPTEST_CASES", "4000").stream())
+}
+
+fn fuzz(run: &Run) -> Result<Outcome, Failure> {
+    // The sanitizers that cargo-fuzz compiles with are only in nightly compilers.
+    let nightly = |args: &str| cargo(run, args).env("RUSTUP_TOOLCHAIN", "nightly").dir(&run.project.path("tests/fuzz"));
+    if nightly("--version").read().is_none_or(|version| !version.contains("nightly")) {
+        return Ok(Outcome::NotHere("there is no nightly toolchain"));
+    }
+    let targets = nightly("fuzz list --fuzz-dir .").read();
+    let targets = targets.filter(|targets| !targets.is_empty());
+    let targets = targets.ok_or_else(|| Failure::new("`cargo fuzz list` names no target in tests/fuzz"))?;
+    for target in targets.lines() {
+        nightly("fuzz run --fuzz-dir .").arg(target).args("-- -max_total_time=60").stream()?;
+    }
+    Ok(Outcome::Passed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::all_of;
+
+    #[test]
+    fn only_all_of_some_is_good() {
+        assert!(all_of("16 of 16") && all_of("1 of 1"));
+        assert!(!all_of("15 of 16") && !all_of("0 of 0") && !all_of("") && !all_of("all of all"));
+    }
+}
