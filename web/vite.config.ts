@@ -1,0 +1,30 @@
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitest/config";
+import { mrailPackage } from "./build/mrail-package.ts";
+import { contentSecurityPolicy } from "./build/policy.ts";
+import { staticData } from "./build/static-data.ts";
+
+const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+
+export default defineConfig(({ command, mode }) => {
+  const mrail = mrailPackage(at("../wasm/pkg"));
+  if (mrail === undefined && command === "build" && mode !== "test") {
+    throw new Error("wasm/pkg is missing: run `wasm-pack build --target web wasm` first (`cargo xtask demo` does it all)");
+  }
+  return {
+    // The page works from any folder of any host.
+    base: "./",
+    plugins: [staticData(at("../tests/data")), contentSecurityPolicy()],
+    resolve: { alias: mrail === undefined ? {} : { mrail } },
+    worker: { format: "es" as const },
+    build: {
+      // Browsers that know `light-dark()`, which the styles are written with.
+      target: ["chrome123", "firefox120", "safari17.5"],
+      // The .wasm stays a file of its own: compiled while it loads.
+      assetsInlineLimit: 0,
+      modulePreload: { polyfill: false },
+    },
+    server: { fs: { allow: [at("..")] } },
+    test: { include: ["test/unit/**/*.test.ts"], environment: "node" },
+  };
+});
