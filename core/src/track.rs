@@ -39,6 +39,7 @@ pub struct Track<'a> {
     pub source: &'a str,
     /// Tokens in the answer.
     pub answer_len: u64,
+    payload: &'a [u8],
     ops: &'a [u8],
 }
 
@@ -66,7 +67,12 @@ impl<'a> Track<'a> {
             }
         }
         fields.end()?;
-        Ok(Self { context_len, context_hash, source, answer_len, ops })
+        Ok(Self { context_len, context_hash, source, answer_len, payload, ops })
+    }
+
+    /// The record's payload, as it was read.
+    pub(crate) fn payload(&self) -> &'a [u8] {
+        self.payload
     }
 
     /// The operations in order.

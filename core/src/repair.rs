@@ -1,0 +1,176 @@
+//! Finding the good records of a damaged file.
+//!
+//! A flipped length hides every record behind it: the file seems to end there, or is read out of step. Repair walks the
+//! file, keeps each record that parses, and where one does not looks byte by byte for the next place at which a record
+//! parses whole. What lies between is left out and reported; the host keeps the old file as a backup.
+//!
+//! A record found by looking counts only if its payload agrees with its length in every field, which random bytes do
+//! about once in 2^32 places; a use count, whose payload has no inner count, must be followed by another record or the
+//! end.
+
+use crate::anchor::Anchor;
+use crate::record::{self, ANCHOR, DELTA, MAGIC, NotAMap, Record, Records, SESSION, TRACK, USE, record_at};
+use crate::run::Session;
+use crate::track::Track;
+use crate::usage::Use;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+/// A repaired file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repaired {
+    /// The whole file, made of good records alone.
+    pub bytes: Vec<u8>,
+    /// Records kept.
+    pub kept: usize,
+    /// Those of them that the damaged file hid.
+    pub recovered: usize,
+    /// Stretches of the damaged file that were left out.
+    pub cut: Vec<Range<usize>>,
+}
+
+impl Repaired {
+    /// Whether the file was good as it was.
+    #[must_use]
+    pub fn unchanged(&self) -> bool {
+        self.cut.is_empty()
+    }
+}
+
+/// Collects the good records of a file. Bytes without the magic are an error: they are no map, or not this version's.
+///
+/// Time is at most a fixed number of passes over the file; looking ends there, and what was not looked at is cut.
+pub fn repair(bytes: &[u8]) -> Result<Repaired, NotAMap> {
+    let start = Records::new(bytes)?.position();
+    let mut repaired = Repaired { bytes: MAGIC.to_vec(), kept: 0, recovered: 0, cut: Vec::new() };
+    // Hostile files can nest headers so that each place costs a parse of all that follows.
+    let mut budget = bytes.len().saturating_mul(PASSES).saturating_add(1 << 16);
+    let hidden_from = Records::new(bytes)?.fold(start, |_, record| record.end());
+    let mut at = start;
+    while at < bytes.len() {
+        if let Some(record) = record_at(bytes, at).filter(|record| is_good(bytes, record, &mut budget)) {
+            repaired.bytes.extend_from_slice(bytes.get(at..record.end()).unwrap_or_default());
+            repaired.kept += 1;
+            let hidden = at >= hidden_from || repaired.cut.last().is_some_and(|cut| cut.end == at);
+            repaired.recovered += usize::from(hidden);
+            at = record.end();
+            continue;
+        }
+        let mut found = (at + 1..bytes.len()).map_while(|from| {
+            budget = budget.checked_sub(1)?;
+            Some((from, record_at(bytes, from).is_some_and(|record| is_found(bytes, &record, &mut budget))))
+        });
+        let found = found.find_map(|(from, found)| found.then_some(from));
+        let next = found.unwrap_or(bytes.len());
+        repaired.cut.push(at..next);
+        at = next;
+    }
+    Ok(repaired)
+}
+
+/// How often a byte may be looked at, on average.
+const PASSES: usize = 16;
+
+/// Whether a record in its place is good. An unknown kind is, if the file goes on sensibly behind it.
+fn is_good(bytes: &[u8], record: &Record<'_>, budget: &mut usize) -> bool {
+    match record.kind {
+        SESSION | USE | TRACK | ANCHOR | DELTA => parses(record, budget),
+        _ => goes_on(bytes, record.end(), budget),
+    }
+}
+
+/// Whether a record found out of step is one.
+fn is_found(bytes: &[u8], record: &Record<'_>, budget: &mut usize) -> bool {
+    parses(record, budget) && (record.kind != USE || goes_on(bytes, record.end(), budget))
+}
+
+/// Whether the file ends at `at`, or a record of a known kind stands there.
+fn goes_on(bytes: &[u8], at: usize, budget: &mut usize) -> bool {
+    at == bytes.len()
+        || record_at(bytes, at).is_some_and(|next| {
+            matches!(next.kind, SESSION | USE | TRACK | ANCHOR | DELTA) && parses(&next, budget)
+                || record::kind_name(next.kind) == "unknown" && next.end() == bytes.len()
+        })
+}
+
+fn parses(record: &Record<'_>, budget: &mut usize) -> bool {
+    match record.kind {
+        SESSION => Session::parse(record.payload).is_ok(),
+        USE => Use::parse(record.payload).is_ok(),
+        TRACK => {
+            *budget = budget.saturating_sub(record.payload.len());
+            Track::parse(record.payload).is_ok()
+        }
+        ANCHOR | DELTA => Anchor::parse(record.kind, record.payload).is_ok_and(|anchor| {
+            *budget = budget.saturating_sub(anchor.json.len());
+            anchor.meta().is_ok()
+        }),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::map::{Map, Options};
+
+    fn map() -> Map<'static> {
+        let mut map = Map::create();
+        for run in 0..6u32 {
+            let append = map.prepare_session(&[run, run + 1, run + 2], 1).unwrap();
+            map.commit(&append).unwrap();
+            let append = map.prepare_use(crate::PrefixHash::of(&[run]), 1).unwrap();
+            map.commit(&append).unwrap();
+        }
+        let append = map.prepare_track(&[1, 2, 3, 4, 5], &[2, 3, 4, 5, 9], "s", 4).unwrap();
+        map.commit(&append).unwrap();
+        map
+    }
+
+    #[test]
+    fn a_good_file_stays_as_it_is() {
+        let bytes = map().bytes();
+        let repaired = repair(&bytes).unwrap();
+        assert!(repaired.unchanged());
+        assert_eq!((repaired.bytes, repaired.kept, repaired.recovered), (bytes, 13, 0));
+    }
+
+    #[test]
+    fn a_torn_tail_is_cut() {
+        let bytes = map().bytes();
+        let repaired = repair(&bytes[..bytes.len() - 3]).unwrap();
+        assert_eq!((repaired.kept, repaired.cut.len()), (12, 1));
+    }
+
+    #[test]
+    fn one_damaged_header_costs_one_record() {
+        let map = map();
+        let bytes = map.bytes();
+        let headers: Vec<usize> = map.records().flat_map(|record| record.offset..record.offset + 5).collect();
+        for at in headers {
+            for bit in [1, 4, 0x80] {
+                let mut damaged = bytes.clone();
+                damaged[at] ^= bit;
+                let repaired = repair(&damaged).unwrap();
+                assert!(repaired.kept >= 12, "byte {at} ^ {bit}: {repaired:?}");
+                let reopened = Map::open(&repaired.bytes, Options::default()).unwrap();
+                assert!(reopened.prepare_session(&[1], 1).is_ok());
+                assert_eq!(reopened.problem_count(), 0);
+            }
+        }
+    }
+
+    #[test]
+    fn no_map_is_no_repair() {
+        assert_eq!(repair(b"<html>hello").unwrap_err(), NotAMap::WrongMagic { found: *b"<html>he" });
+    }
+
+    #[test]
+    fn nested_headers_do_not_take_forever() {
+        let mut bytes = MAGIC.to_vec();
+        while bytes.len() < 300_000 {
+            bytes.extend([5, 0, 0, 4, 0]);
+        }
+        assert_eq!(repair(&bytes).unwrap().kept, 0);
+    }
+}
