@@ -73,8 +73,7 @@ fn is_torn(kind: u8, length: u64, part: &[u8]) -> bool {
         SESSION => {
             let has_counts = length >= TOKENS_AT as u64 && length.is_multiple_of(4);
             let count = fields.bytes("the session id", 4).and_then(|_| fields.u32("the number of tokens"));
-            has_counts && count.is_ok_and(|count| TOKENS_AT as u64 + 4 * u64::from(count) == length)
-                || has_counts && count.is_err()
+            has_counts && count.map_or(true, |count| TOKENS_AT as u64 + 4 * u64::from(count) == length)
         }
         USE => length == 12,
         TRACK => length >= 18 && !track::ends_within(part),

@@ -115,7 +115,7 @@ fn narrow(what: &'static str, size: usize, max: u64) -> Result<u32, WriteError> 
     u32::try_from(size).ok().filter(|size| u64::from(*size) <= max).ok_or(too_large)
 }
 
-impl<'a> Map<'a> {
+impl Map<'_> {
     /// Where the next record goes.
     #[must_use]
     pub fn end(&self) -> usize {

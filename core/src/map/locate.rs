@@ -204,11 +204,11 @@ impl Map<'_> {
         if located.run.is_some() {
             located.lcp = len;
         }
-        for (context_len, run) in self.track_ends.within(len) {
+        for context_len in self.track_ends.within(len) {
             if context_len <= located.lcp && !self.options.through_tracks {
                 break;
             }
-            if let Some(track) = run(chain) {
+            if let Some(track) = self.track_ends.run_at(context_len, chain) {
                 let through = if self.options.through_tracks { self.through(track, chain.context) } else { 0 };
                 located.lcp = located.lcp.max(context_len + through);
             }
@@ -262,8 +262,8 @@ impl Map<'_> {
                 }
             }
         }
-        let at_end = self.track_ends.lengths.binary_search(&(len as u32)).is_ok().then(|| chain.at(len));
-        let track = at_end.and_then(|hash| self.track_ends.runs.get(&(len as u32, hash)).map(|run| *run as usize));
+        let ends_a_track = self.track_ends.within(len).next() == Some(len);
+        let track = if ends_a_track { self.track_ends.run_at(len, chain) } else { None };
         let session = longest.map(|(_, run)| Answering { run, from: 0 });
         match (track, longest, earliest) {
             (Some(track), Some((total, _)), Some(earliest)) if track < earliest && total <= len + 1 => {
@@ -278,8 +278,8 @@ impl Map<'_> {
     /// A track inside whose answer the context ends.
     fn answering_through(&self, chain: &mut Chain<'_>) -> Option<Answering> {
         let len = chain.context.len();
-        self.track_ends.within(len).find_map(|(context_len, run)| {
-            let track = run(chain)?;
+        self.track_ends.within(len).find_map(|context_len| {
+            let track = self.track_ends.run_at(context_len, chain)?;
             let from = self.through(track, chain.context);
             let goes_on = || self.track(track).is_some_and(|track| track.answer_len > from as u64);
             (context_len + from == len && goes_on()).then_some(Answering { run: track, from })
@@ -312,19 +312,16 @@ impl Map<'_> {
 }
 
 impl super::TrackEnds {
-    /// Lengths of track contexts that fit into `len` tokens, longest first, each with a look-up of its track.
-    fn within<'s>(
-        &'s self,
-        len: usize,
-    ) -> impl Iterator<Item = (usize, impl FnOnce(&mut Chain<'_>) -> Option<usize> + 's)> {
+    /// Lengths of track contexts that fit into `len` tokens, longest first.
+    fn within(&self, len: usize) -> impl Iterator<Item = usize> + '_ {
         let fitting = self.lengths.partition_point(|length| *length as usize <= len);
-        self.lengths.get(..fitting).unwrap_or_default().iter().rev().map(move |&length| {
-            let look_up = move |chain: &mut Chain<'_>| {
-                let hash = chain.at(length as usize);
-                self.runs.get(&(length, hash)).map(|run| *run as usize)
-            };
-            (length as usize, look_up)
-        })
+        self.lengths.get(..fitting).unwrap_or_default().iter().rev().map(|length| *length as usize)
+    }
+
+    /// The track whose context is the first `len` tokens of the chain's.
+    fn run_at(&self, len: usize, chain: &mut Chain<'_>) -> Option<usize> {
+        let hash = chain.at(len);
+        self.runs.get(&(u32::try_from(len).ok()?, hash)).map(|run| *run as usize)
     }
 }
 
