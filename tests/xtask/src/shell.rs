@@ -9,21 +9,22 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Lines of a failed command's output that are shown.
-const TAIL: usize = 20;
+/// Lines of a failed command's output that are shown: some tell the cause first, most last.
+const HEAD: usize = 6;
+const TAIL: usize = 18;
 
 /// What failed, how it ended, and what a person can do about it.
 #[derive(Debug, Clone)]
 pub(crate) struct Failure {
     what: String,
-    tail: Vec<String>,
+    output: Vec<String>,
     hint: Option<String>,
 }
 
 impl Failure {
     /// A failure in one sentence.
     pub(crate) fn new(what: impl Into<String>) -> Self {
-        Self { what: what.into(), tail: Vec::new(), hint: None }
+        Self { what: what.into(), output: Vec::new(), hint: None }
     }
 
     /// Adds what a person can do.
@@ -41,7 +42,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.what)?;
-        for line in &self.tail {
+        for line in &self.output {
             write!(f, "\n    | {line}")?;
         }
         match &self.hint {
@@ -112,7 +113,7 @@ impl Cmd {
         self.judge(status, Vec::new()).map(|()| last)
     }
 
-    /// Runs it with its output in `log`, whose last lines are shown if it fails. Ended after `limit`.
+    /// Runs it with its output in `log`, of which an excerpt is shown if it fails. Ended after `limit`.
     pub(crate) fn quiet(mut self, log: &Path, limit: Duration) -> Result<(), Failure> {
         if let Some(folder) = log.parent() {
             fs::create_dir_all(folder).map_err(Failure::doing(format!("making {}", folder.display())))?;
@@ -122,10 +123,10 @@ impl Cmd {
         self.command.stdin(Stdio::null()).stdout(file).stderr(copy);
         let mut child = self.command.spawn().map_err(|error| self.not_started(&error))?;
         match wait(&mut child, limit) {
-            Some(status) => self.judge(status, last_lines(log)),
+            Some(status) => self.judge(status, excerpt(log)),
             None => Err(Failure {
                 what: format!("`{}` had not ended after {} s", self.line, limit.as_secs()),
-                tail: last_lines(log),
+                output: excerpt(log),
                 hint: None,
             }),
         }
@@ -142,10 +143,10 @@ impl Cmd {
         self.command.spawn().map_err(|error| self.not_started(&error))
     }
 
-    fn judge(&self, status: std::io::Result<ExitStatus>, tail: Vec<String>) -> Result<(), Failure> {
+    fn judge(&self, status: std::io::Result<ExitStatus>, output: Vec<String>) -> Result<(), Failure> {
         match status {
             Ok(status) if status.success() => Ok(()),
-            Ok(status) => Err(Failure { what: format!("`{}` failed: {status}", self.line), tail, hint: None }),
+            Ok(status) => Err(Failure { what: format!("`{}` failed: {status}", self.line), output, hint: None }),
             Err(error) => Err(self.not_started(&error)),
         }
     }
@@ -173,11 +174,17 @@ fn wait(child: &mut Child, limit: Duration) -> Option<std::io::Result<ExitStatus
     }
 }
 
-fn last_lines(log: &Path) -> Vec<String> {
+/// The first and the last lines of a log.
+fn excerpt(log: &Path) -> Vec<String> {
     let bytes = fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
-    lines[lines.len().saturating_sub(TAIL)..].iter().map(ToString::to_string).collect()
+    let left_out = lines.len().saturating_sub(HEAD + TAIL);
+    let note = format!("({left_out} lines more in {})", log.display());
+    let mut shown: Vec<String> = lines.iter().take(HEAD).map(ToString::to_string).collect();
+    shown.extend((left_out > 0).then_some(note));
+    shown.extend(lines.iter().skip(HEAD + left_out).map(ToString::to_string));
+    shown
 }
 
 /// A time as people say it.
@@ -203,14 +210,14 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_shows_command_and_last_lines() {
+    fn a_failure_shows_command_and_what_it_said_first_and_last() {
         let log = log("tail");
         let failure = shell("seq 100; echo no such thing >&2; exit 3").quiet(&log, Duration::from_secs(10));
         let text = failure.expect_err("exit status 3").hint("look it up").to_string();
         fs::remove_file(log).ok();
         assert!(text.contains("sh -c 'seq 100;") && text.contains("exit status: 3"), "{text}");
         assert!(text.contains("| 100\n    | no such thing\n  what helps: look it up"), "{text}");
-        assert!(!text.contains("| 42\n"), "{text}");
+        assert!(text.contains("| 1\n") && text.contains("(77 lines more in ") && !text.contains("| 42\n"), "{text}");
     }
 
     #[test]
