@@ -166,6 +166,7 @@ fn options() -> impl Strategy<Value = RailOptions> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
     #[test]
     fn trees_equal_the_twin(options in options(), steps in prop::collection::vec(step(), 1..40)) {
         let mut rail = Rail::new(options).unwrap();
@@ -331,6 +332,23 @@ fn states_wait_for_their_token() {
     assert!(rail.tree_with_state(&[6], 1, state).is_empty(), "nothing follows, though the state is known");
     rail.push_run([9], 0).unwrap();
     assert_eq!(rail.tree_with_state(&[6], 1, state).tokens(), [9]);
+}
+
+#[test]
+fn the_newest_places_of_a_state_are_followed() {
+    let options = RailOptions::default();
+    let (mut rail, mut twin) = (Rail::new(options).unwrap(), Twin::new(options));
+    let run: Vec<u32> = (0..400).map(|i| if i % 2 == 0 { 7 } else { i % 11 + 10 }).collect();
+    rail.push_run(run.iter().copied(), 0).unwrap();
+    twin.push_run(&run, 0);
+    for i in 0..130 {
+        // Not in the order of the log, some twice, every other one with the full hash.
+        let index = i * 37 % 199 / 2 * 4 + 1;
+        let hash = 0xABC_000 | u32::from(i % 2 == 0);
+        rail.add_state(index, SimHash::from_bits(hash));
+        twin.states.push((index, hash));
+        check(&mut rail, &twin, &[7], 60, Some(0xABC_001));
+    }
 }
 
 /// A run that is longer than any log.
