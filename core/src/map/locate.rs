@@ -214,7 +214,7 @@ impl Map<'_> {
             }
         }
         located.shared = located.shared.max(located.lcp);
-        if !self.anchors.is_empty() {
+        if !self.anchors.is_empty() && !self.options.draft_only {
             let limit = if self.options.anchors_past_stride { located.shared } else { located.lcp };
             chain.at(limit);
             let hashes = chain.hashes.get(..=limit).unwrap_or_default().iter().enumerate().skip(1);
@@ -242,6 +242,9 @@ impl Map<'_> {
     /// The answer index's entry for the whole context (FORMAT.md, "Prefix index"): the longest run, the earliest on ties.
     /// A track is one token longer than its context and replaces nothing.
     fn answering(&self, chain: &mut Chain<'_>, place: Place) -> Option<Answering> {
+        if self.options.draft_only {
+            return None;
+        }
         let len = chain.context.len();
         let mut earliest = None;
         let mut longest: Option<(usize, usize)> = None;

@@ -44,6 +44,9 @@ pub struct Options<'a> {
     pub limit: Option<usize>,
     /// Maps of other models, in the order their runs are numbered.
     pub foreign: Vec<Foreign<'a>>,
+    /// Whether the map itself only drafts, like a foreign one: nobody vouches that its runs are this model's. It is read in
+    /// full, but it answers nothing and none of its anchors is found.
+    pub draft_only: bool,
     /// The draft rail.
     pub rail: RailOptions,
     /// Whether a context that ends inside a track's answer is located and answered (FORMAT.md, "Through a track").
@@ -67,6 +70,7 @@ impl Options<'_> {
             stride: NonZeroUsize::MIN,
             limit: None,
             foreign: Vec::new(),
+            draft_only: false,
             rail: RailOptions::default(),
             through_tracks: false,
             anchors_past_stride: false,
@@ -226,10 +230,10 @@ impl<'a> Map<'a> {
         let foreign = core::mem::take(&mut options.foreign);
         let mut map = Self::empty(options, rail);
         let own = bytes.into();
-        map.sources =
-            foreign.iter().map(|foreign| foreign.bytes.clone()).chain([own, Cow::Borrowed(&[][..])]).collect();
-        for (index, foreign) in foreign.iter().enumerate() {
-            map.load_source(index as u32, foreign.limit).map_err(|error| OpenError::Foreign { index, error })?;
+        let limits: Vec<_> = foreign.iter().map(|foreign| foreign.limit).collect();
+        map.sources = foreign.into_iter().map(|foreign| foreign.bytes).chain([own, Cow::Borrowed(&[][..])]).collect();
+        for (index, limit) in limits.into_iter().enumerate() {
+            map.load_source(index as u32, limit).map_err(|error| OpenError::Foreign { index, error })?;
         }
         let own = map.own_source();
         (map.valid_len, map.tail) = map.load_source(own, map.options.limit).map_err(OpenError::Own)?;

@@ -200,6 +200,28 @@ fn a_foreign_map_drafts_and_never_answers() {
 }
 
 #[test]
+fn a_map_that_only_drafts_is_read_in_full_and_answers_nothing() {
+    let mut map = Map::create();
+    let context: Vec<u32> = (0..50).collect();
+    let track = add_track(&mut map, &context, &[10, 11, 12, 13, 99]);
+    let session = add(&mut map, &[1, 2, 3, 4], 2);
+    let snapshot = crate::anchor::Snapshot::new(vec![], vec![], vec![]).unwrap();
+    let append = map.prepare_anchor(0, 2, PrefixHash::of(&[1, 2]), &snapshot, None).unwrap();
+    map.commit(&append).unwrap();
+    let mut map = reopened(&map, Options { draft_only: true, ..Options::default() });
+    let Some(Run::Session(read)) = map.run(session) else { panic!() };
+    assert_eq!((read.gen_start, map.anchors().count(), map.is_foreign(session)), (2, 1, false));
+    let through = [&context[..], &[10]].concat();
+    for context in [&[1, 2][..], &[1, 2, 3], &context, &through] {
+        let lcp = context.len();
+        assert_eq!(map.locate(context), locate::Located { lcp, shared: lcp, run: None, anchor: None });
+        assert_eq!(answer(&map, context), None);
+    }
+    assert_eq!(map.rail().tree(&[1, 2], 1).tokens(), [3]);
+    assert_eq!(map.track_answer(track, &context, 9).unwrap().len(), 5, "a track can be looked at");
+}
+
+#[test]
 fn limits_count_own_runs_and_leave_the_rest() {
     let mut map = Map::create();
     add_track(&mut map, &[1, 2, 3, 4, 5], &[6]);
