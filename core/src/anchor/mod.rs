@@ -22,7 +22,7 @@
 //! tokens: the prefix of an anchor rests on its 64-bit hash alone.
 //!
 //! Any bytes are safe. A damaged record is an error of the states that need it and of nothing else; memory stays within
-//! a small factor of the decompressed bodies, and those grow only as their streams really deliver.
+//! a small factor of the JSON and the decompressed bodies, and those grow only as their streams really deliver.
 
 mod delta;
 mod dtype;
