@@ -17,12 +17,11 @@ export function overview(opened: Opened, declare: (trusted: boolean) => void): H
     h(
       "dl",
       { className: "stats" },
-      stat("Runs", formatCount(info.runs), `${counted(info.sessions, "session")}, ${counted(info.tracks, "track")}`),
+      stat("Runs", formatCount(info.runs), info.tracks === 0 ? "all sessions" : `${counted(info.sessions, "session")}, ${counted(info.tracks, "track")}`),
       stat("Tokens", formatCount(info.tokens), tokenSplit(info)),
       stat("Anchors", formatCount(info.anchors + info.anchorDeltas), info.anchors + info.anchorDeltas > 0 ? `${formatCount(info.anchors)} whole, ${formatCount(info.anchorDeltas)} as changes` : "no saved states"),
       stat("Uses", formatCount(info.uses), info.useHashes > 0 ? `of ${counted(info.useHashes, "context")}` : "not counted"),
     ),
-    h("h2", { id: "sizes" }, "Size"),
     sizes(info),
     h("p", { className: "quiet" }, `Text by the tokenizer of ${tokenizer}.`),
   );
@@ -60,9 +59,15 @@ function sizes(info: MapInfo): HTMLElement {
   const behind = info.byteLength - info.validLength;
   if (behind > 0) rows.push({ className: "tail", label: info.tail === "torn" ? "torn tail" : "not readable", records: undefined, bytes: behind });
   return h(
-    "div",
-    { className: "sizes" },
-    h("div", { className: "bar", attrs: { "aria-hidden": "true" } }, ...rows.map(({ className, bytes }) => part(className, bytes, info.byteLength))),
+    "details",
+    // On a phone the way to the map itself is shorter without the table.
+    { className: "sizes", open: matchMedia("(min-width: 900px)").matches },
+    h(
+      "summary",
+      {},
+      h("span", { id: "sizes" }, "Size by kind"),
+      h("span", { className: "bar", attrs: { "aria-hidden": "true" } }, ...rows.map(({ className, bytes }) => part(className, bytes, info.byteLength))),
+    ),
     h(
       "table",
       { attrs: { "aria-labelledby": "sizes" } },

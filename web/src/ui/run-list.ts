@@ -5,13 +5,13 @@ import type { Listing, RowPages } from "./row-pages.ts";
 import { canvasHeight, moveBy, reveal, visible, type Geometry } from "./virtual.ts";
 
 /** Height of a row; the same number stands in the styles (`--row`). */
-const ROW = 60;
+const ROW = 78;
 
-const ENDINGS: Record<RunRow["ending"], [sign: string, words: string]> = {
-  stop: ["■", "whole answer"],
-  cut: ["┈", "cut: no stop token"],
-  none: ["·", "no answer"],
-  elsewhere: ["⇢", "tokens in its context"],
+const ENDINGS: Record<RunRow["ending"], [label: string, words: string]> = {
+  stop: ["whole", "The answer ends with the stop token"],
+  cut: ["cut", "The answer ends without a stop token"],
+  none: ["no answer", "Nothing was answered here"],
+  elsewhere: ["copies", "The tokens are in the track's context"],
 };
 
 /**
@@ -42,7 +42,10 @@ export class RunList {
     this.element = h("div", { className: "run-list", tabIndex: 0, attrs: { role: "listbox", "aria-label": "Runs" } }, this.#canvas);
     this.element.addEventListener("scroll", () => this.draw(), { passive: true });
     this.element.addEventListener("keydown", (event) => this.#key(event));
-    this.element.addEventListener("focus", () => this.#active < 0 && this.#listing.length > 0 && this.#activate(0));
+    this.element.addEventListener("focus", () => {
+      // Whoever comes with the mouse is about to choose a row.
+      if (this.#active < 0 && this.#listing.length > 0 && this.element.matches(":focus-visible")) this.#activate(0);
+    });
     new ResizeObserver(() => this.draw()).observe(this.element);
   }
 
@@ -98,6 +101,7 @@ export class RunList {
       attrs: { role: "option", "aria-selected": String(run === this.#chosen), "aria-posinset": place + 1, "aria-setsize": this.#listing.length },
     });
     element.onclick = () => {
+      clearTimeout(this.#rest);
       this.#active = place;
       this.#opened(run);
     };
@@ -106,7 +110,7 @@ export class RunList {
       element.append(h("span", { className: "row-title" }, `Run ${formatCount(run)}`));
       return element;
     }
-    const [sign, words] = ENDINGS[row.ending];
+    const [label, words] = ENDINGS[row.ending];
     element.append(
       h("span", { className: "row-title" }, row.title),
       h(
@@ -115,7 +119,7 @@ export class RunList {
         h("span", {}, `#${row.run}`),
         h("span", {}, row.kind === "track" ? `track, ${formatCount(row.contextLength)} + ${formatCount(row.answerLength)}` : `${formatCount(row.contextLength)} + ${formatCount(row.answerLength)} tokens`),
         row.uses > 0 && h("span", {}, `used ${formatCount(row.uses)}×`),
-        h("span", { className: `row-end ${row.ending}`, title: words }, h("span", { attrs: { "aria-hidden": "true" } }, sign), h("span", { className: "visually-hidden" }, words)),
+        h("span", { className: `row-end ${row.ending}`, title: words }, label),
       ),
     );
     return element;
@@ -126,6 +130,7 @@ export class RunList {
     if (event.key === "Enter" || event.key === " ") {
       if (this.#active < 0) return;
       event.preventDefault();
+      clearTimeout(this.#rest);
       this.#opened(this.#listing.at(this.#active));
       return;
     }

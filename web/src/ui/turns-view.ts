@@ -17,23 +17,21 @@ export interface TurnsOptions {
 /** A conversation as a line with a station for each turn. The text is the model's, to the letter. */
 export function turnsView(turns: Turn[], options: TurnsOptions): HTMLElement {
   const list = h("ol", { className: "rail" });
-  turns.forEach((turn, i) => list.append(station(turn, options, i === turns.length - 1)));
+  // In a prompt the border runs through the middle of a text: it is marked in words, once.
+  const border = options.after === "unknown" ? turns.findIndex(({ pieces }) => pieces.some((piece) => piece.after)) : -1;
+  turns.forEach((turn, i) => list.append(station(turn, options, i === border, i === turns.length - 1)));
   return list;
 }
 
-function station({ role, pieces }: Turn, { after, end, role: fallback }: TurnsOptions, last: boolean): HTMLElement {
+function station({ role, pieces }: Turn, { after, end, role: fallback }: TurnsOptions, border: boolean, last: boolean): HTMLElement {
   const name = role || fallback || "text";
   const reached = pieces.some((piece) => piece.after);
   const text = h("div", { className: "turn-text" });
-  let crossed = false;
-  for (const piece of pieces) {
-    if (piece.after && !crossed) {
-      crossed = true;
-      // In a prompt the border runs through the middle of a text: it is marked in words too.
-      if (after === "unknown") text.append(h("span", { className: "border" }, "known up to here"));
-    }
+  const first = pieces.findIndex((piece) => piece.after);
+  pieces.forEach((piece, i) => {
+    if (border && i === first) text.append(h("span", { className: "border" }, "known up to here"));
     text.append(...draw(piece, after));
-  }
+  });
   const item = h(
     "li",
     { className: "turn", data: { role: name } },
@@ -52,9 +50,9 @@ function draw({ kind, text, after }: Piece, part: TurnsOptions["after"]): Node[]
   return clipped(text).map((child) => (typeof child === "string" ? prose(child, className) : child));
 }
 
-/** Code between fences in a fixed pitch; every character stays where it is. */
+/** Code between fences in a fixed pitch; every character stays where it is (a line end at a block's end takes no room). */
 function prose(text: string, className: string): Node {
-  const parts = text.split(/(```[^`]*(?:```|$))/);
+  const parts = text.split(/(```[^`]*(?:```\n?|$))/);
   const span = h("span", { className });
   for (const part of parts) {
     if (part.startsWith("```")) span.append(h("code", { className: "fence" }, part));
