@@ -1,0 +1,229 @@
+//! The checks. One walk reads every record; one hashes every prefix of every run, where something rests on a hash; one
+//! rebuilds every anchored state.
+//!
+//! Tokens of sessions carry no checksum, so that they are what the model said cannot be told from a file; nor can anything
+//! that rests on the hash of a prefix whose tokens are not in the map.
+
+use super::report::Report;
+use crate::context::MOST_TOKENS;
+use crate::error::Result;
+use crate::files;
+use crate::progress::Progress;
+use crate::summary::tail_text;
+use mrail::anchor::{Anchor, AnchorError};
+use mrail::map::Run;
+use mrail::record::{ANCHOR, DELTA, Malformed, Record, Records, SESSION, TRACK, USE, kind_name};
+use mrail::run::Session;
+use mrail::tail::Tail;
+use mrail::track::Track;
+use mrail::usage::Use;
+use mrail::{Map, PrefixHash};
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+/// Where a prefix is in the map: the first `len` tokens of a run.
+#[derive(Clone, Copy)]
+struct Place {
+    run: usize,
+    len: usize,
+}
+
+/// Hashes that something rests on, and where their tokens are.
+type Wanted = HashMap<PrefixHash, Option<Place>>;
+
+/// Records that the first walk leaves for later.
+#[derive(Default)]
+struct Later<'a> {
+    anchors: Vec<(usize, u8, Anchor<'a>)>,
+    uses: Vec<(usize, PrefixHash)>,
+    tracks: Vec<(usize, usize, Track<'a>)>,
+    wanted: Wanted,
+    runs: usize,
+    tokens: usize,
+}
+
+/// Checks a map, whose bytes were read from `path`.
+pub(super) fn check(path: &Path, bytes: &[u8]) -> Result<Report> {
+    let map = files::open(path, bytes)?;
+    let mut records = Records::new(bytes).map_err(|error| files::no_map(path, error))?;
+    let mut report = Report::default();
+    let mut later = Later::default();
+    let mut progress = Progress::new("reading records", bytes.len());
+    for record in records.by_ref() {
+        progress.at(record.offset);
+        if let Err(error) = read(&record, &mut later, &mut report) {
+            report.fault(record.kind, record.offset, kind_name(record.kind), error.to_string());
+        }
+    }
+    drop(progress);
+    let tail = Tail::of(records.rest());
+    if let Some(text) = tail_text(tail) {
+        report.faults.add(records.position(), "tail", text);
+    }
+    if !later.wanted.is_empty() {
+        find_prefixes(&map, &mut later);
+    }
+    check_tracks(&map, &mut later, &mut report);
+    check_anchors(&map, &later, &mut report);
+    check_uses(&later, &mut report);
+    report.in_order();
+    Ok(report)
+}
+
+/// The first walk: what a record says by itself.
+fn read<'a>(record: &Record<'a>, later: &mut Later<'a>, report: &mut Report) -> std::result::Result<(), Malformed> {
+    let offset = record.offset;
+    match record.kind {
+        SESSION => {
+            let session = Session::parse(record.payload)?;
+            report.good(SESSION);
+            let (len, start) = (session.tokens.len(), session.gen_start);
+            if start as usize > len {
+                let text = format!("its answer starts at {start}, behind its {len} tokens: it answers nothing");
+                report.notes.add(offset, format!("run {}", later.runs), text);
+            }
+            later.runs += 1;
+            later.tokens += len;
+        }
+        TRACK => {
+            let track = Track::parse(record.payload)?;
+            later.wanted.insert(track.context_hash, None);
+            later.tracks.push((later.runs, offset, track));
+            later.runs += 1;
+        }
+        USE => {
+            let hash = Use::parse(record.payload)?.hash;
+            later.wanted.insert(hash, None);
+            later.uses.push((offset, hash));
+        }
+        ANCHOR | DELTA => {
+            let anchor = Anchor::parse(record.kind, record.payload)?;
+            later.wanted.insert(anchor.hash, None);
+            later.anchors.push((offset, record.kind, anchor));
+        }
+        kind => {
+            report.good(kind);
+            report.notes.add(
+                offset,
+                format!("kind {kind}"),
+                "a kind that this program does not know, and does not check",
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The second walk: hashes every prefix of every session.
+fn find_prefixes(map: &Map<'_>, later: &mut Later<'_>) {
+    let mut progress = Progress::new("hashing prefixes", later.tokens);
+    let mut done = 0;
+    for run in 0..map.len() {
+        let Some(Run::Session(session)) = map.run(run) else { continue };
+        find_chain(PrefixHash::EMPTY, session.tokens.iter(), Place { run, len: 0 }, &mut later.wanted);
+        done += session.tokens.len();
+        progress.at(done);
+    }
+}
+
+/// Notes each wanted prefix that `tokens` go through behind `start`, which is at `place`.
+fn find_chain(start: PrefixHash, tokens: impl Iterator<Item = u32>, place: Place, wanted: &mut Wanted) {
+    let mut found = |hash, place: Place| {
+        if let Some(known) = wanted.get_mut(&hash) {
+            known.get_or_insert(place);
+        }
+    };
+    found(start, place);
+    tokens.zip(place.len + 1..).fold(start, |hash, (token, len)| {
+        let hash = hash.then(token);
+        found(hash, Place { len, ..place });
+        hash
+    });
+}
+
+/// A track's operations were checked when it was read; its context may be the beginning of a session.
+fn check_tracks(map: &Map<'_>, later: &mut Later<'_>, report: &mut Report) {
+    for (run, offset, track) in &later.tracks {
+        let what = format!("run {run}");
+        let expected = track.context_len as usize;
+        match later.wanted.get(&track.context_hash).copied().flatten() {
+            Some(Place { len, .. }) if len == expected => {
+                report.good(TRACK);
+            }
+            Some(Place { run: other, len }) => {
+                let text =
+                    format!("its context has {expected} tokens, and its hash is of the first {len} of run {other}");
+                report.fault(TRACK, *offset, what, text);
+                continue;
+            }
+            None => {
+                let text = format!("its context of {expected} tokens is not in the map, only its hash");
+                report.unverifiable(TRACK, *offset, what, text);
+                continue;
+            }
+        }
+        // Prefixes may end inside its answer too.
+        let place = later.wanted.get(&track.context_hash).copied().flatten();
+        let Some(Run::Session(session)) = place.and_then(|place| map.run(place.run)) else { continue };
+        let context: Vec<u32> = session.tokens.first(expected).iter().collect();
+        if let Ok(answer) = map.track_answer(*run, &context, MOST_TOKENS) {
+            let place = Place { run: *run, len: expected };
+            find_chain(track.context_hash, answer.into_iter(), place, &mut later.wanted);
+        }
+    }
+}
+
+/// Rebuilds every state, and compares its prefix with the runs'.
+fn check_anchors(map: &Map<'_>, later: &Later<'_>, report: &mut Report) {
+    let mut progress = Progress::new("restoring anchors", later.anchors.len());
+    let mut seen = HashSet::new();
+    for (done, (offset, kind, anchor)) in later.anchors.iter().enumerate() {
+        progress.at(done);
+        let what = format!("anchor {}", anchor.hash);
+        if !seen.insert(anchor.hash) {
+            match anchor.meta() {
+                Ok(_) => report.good(*kind),
+                Err(error) => report.fault(*kind, *offset, &what, error.to_string()),
+            }
+            report.notes.add(*offset, what, "an earlier record has its prefix, and counts; this one is never read");
+            continue;
+        }
+        if let Err(error) = map.restore(anchor.hash) {
+            report.fault(*kind, *offset, what, without_repetition(&error, anchor.hash));
+            continue;
+        }
+        let expected = anchor.position as usize;
+        match later.wanted.get(&anchor.hash).copied().flatten() {
+            Some(Place { len, .. }) if len == expected => report.good(*kind),
+            Some(Place { run, len }) => {
+                let text =
+                    format!("its position is {expected}, and its hash is of the first {len} tokens of run {run}");
+                report.fault(*kind, *offset, what, text);
+            }
+            None => {
+                let text = format!("it restores, but no run has its prefix of {expected} tokens");
+                report.unverifiable(*kind, *offset, what, text);
+            }
+        }
+    }
+}
+
+/// A use count is known if something in the map has its prefix.
+fn check_uses(later: &Later<'_>, report: &mut Report) {
+    let tracks = later.tracks.iter().map(|(_, _, track)| track.context_hash);
+    let named: HashSet<PrefixHash> = tracks.chain(later.anchors.iter().map(|(_, _, anchor)| anchor.hash)).collect();
+    for (offset, hash) in &later.uses {
+        if later.wanted.get(hash).copied().flatten().is_some() || named.contains(hash) {
+            report.good(USE);
+        } else {
+            report.unverifiable(USE, *offset, format!("use of {hash}"), "no run, track or anchor has this prefix");
+        }
+    }
+}
+
+/// What is wrong with an anchor, without its own hash in front.
+fn without_repetition(error: &AnchorError, hash: PrefixHash) -> String {
+    match error {
+        AnchorError::Link { anchor, error } if *anchor == hash => error.to_string(),
+        error => error.to_string(),
+    }
+}
