@@ -5,6 +5,7 @@
 //! whatever holds tokens compares those instead. Hashes are for what has no tokens in the map: the contexts of tracks,
 //! anchored states and use counts.
 
+#[cfg(feature = "alloc")]
 use alloc::vec::Vec;
 use blake2::digest::consts::U8;
 use blake2::{Blake2b, Digest};
@@ -36,6 +37,7 @@ impl PrefixHash {
 }
 
 /// Hashes of every prefix of `context`, starting from `start`: `context.len() + 1` of them, `start` first.
+#[cfg(feature = "alloc")]
 #[must_use]
 pub fn chain_from(start: PrefixHash, context: &[u32]) -> Vec<PrefixHash> {
     let mut hashes = Vec::with_capacity(context.len() + 1);
@@ -48,6 +50,7 @@ pub fn chain_from(start: PrefixHash, context: &[u32]) -> Vec<PrefixHash> {
 }
 
 /// Hashes of every prefix of `context`, the empty one first.
+#[cfg(feature = "alloc")]
 #[must_use]
 pub fn chain(context: &[u32]) -> Vec<PrefixHash> {
     chain_from(PrefixHash::EMPTY, context)
@@ -96,7 +99,7 @@ impl FromStr for PrefixHash {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "alloc"))]
 mod tests {
     use super::*;
     use alloc::string::ToString;

@@ -53,22 +53,32 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "alloc")]
 extern crate alloc;
 
+#[cfg(feature = "alloc")]
 pub mod anchor;
 pub mod chain;
+#[cfg(feature = "alloc")]
 pub mod copy;
+#[cfg(feature = "alloc")]
 pub mod draft;
+#[cfg(feature = "alloc")]
 mod index;
+#[cfg(feature = "alloc")]
 pub mod map;
+#[cfg(feature = "alloc")]
 pub mod merge;
 pub mod record;
+#[cfg(feature = "alloc")]
 pub mod repair;
 pub mod run;
+#[cfg(feature = "alloc")]
 pub mod tail;
 pub mod tokens;
 pub mod track;
 pub mod usage;
 
 pub use chain::PrefixHash;
+#[cfg(feature = "alloc")]
 pub use map::{Foreign, Map, Options};

@@ -271,7 +271,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "alloc"))]
 mod tests {
     use super::*;
     use alloc::{string::ToString, vec::Vec};

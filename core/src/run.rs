@@ -7,8 +7,11 @@
 //! `tokens[..gen_start]` is what the model was given and `tokens[gen_start..]` what it answered greedily. The stored sid
 //! is informational. `gen_start` may lie past the end; such a run answers nothing.
 
-use crate::record::{Fields, Malformed, SESSION};
-use crate::tokens::{Tokens, write_tokens};
+use crate::record::{Fields, Malformed};
+use crate::tokens::Tokens;
+#[cfg(feature = "alloc")]
+use crate::{record::SESSION, tokens::write_tokens};
+#[cfg(feature = "alloc")]
 use alloc::vec::Vec;
 
 /// Bytes before the tokens.
@@ -51,6 +54,7 @@ impl<'a> Session<'a> {
 }
 
 /// The payload of a SESSION record. The caller has checked that the number of tokens fits.
+#[cfg(feature = "alloc")]
 pub(crate) fn encode_session(sid: u32, tokens: &[u32], gen_start: u32) -> (u8, Vec<u8>) {
     let mut payload = Vec::with_capacity(TOKENS_AT + tokens.len() * 4);
     write_tokens(&mut payload, &[sid, tokens.len() as u32, gen_start]);
@@ -58,7 +62,7 @@ pub(crate) fn encode_session(sid: u32, tokens: &[u32], gen_start: u32) -> (u8, V
     (SESSION, payload)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "alloc"))]
 mod tests {
     use super::*;
 

@@ -68,11 +68,12 @@ impl<'a> Tokens<'a> {
 }
 
 /// Appends `tokens` as little-endian `u32`s.
+#[cfg(feature = "alloc")]
 pub(crate) fn write_tokens(out: &mut alloc::vec::Vec<u8>, tokens: &[u32]) {
     out.extend(tokens.iter().flat_map(|token| token.to_le_bytes()));
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "alloc"))]
 mod tests {
     use super::*;
     use alloc::vec::Vec;

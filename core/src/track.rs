@@ -10,8 +10,11 @@
 //! the right context rests on its length and 64-bit hash alone: the tokens are not in the map.
 
 use crate::chain::PrefixHash;
-use crate::record::{Fields, Malformed, TRACK};
-use crate::tokens::{Tokens, write_tokens};
+use crate::record::{Fields, Malformed};
+use crate::tokens::Tokens;
+#[cfg(feature = "alloc")]
+use crate::{record::TRACK, tokens::write_tokens};
+#[cfg(feature = "alloc")]
 use alloc::vec::Vec;
 
 /// One step of a coded answer.
@@ -71,6 +74,7 @@ impl<'a> Track<'a> {
     }
 
     /// The record's payload, as it was read.
+    #[cfg(feature = "alloc")]
     pub(crate) fn payload(&self) -> &'a [u8] {
         self.payload
     }
@@ -81,8 +85,9 @@ impl<'a> Track<'a> {
         core::iter::from_fn(move || read_op(&mut fields).ok())
     }
 
-    /// The answer, decoded against `context`, which the caller has found to be this track's.
-    pub(crate) fn decode<'c>(&self, context: &'c [u32]) -> impl Iterator<Item = u32> + use<'a, 'c> {
+    /// The answer, decoded against `context`, which the caller has found to be this track's by its length and hash. Copies
+    /// past the end of a shorter one give no tokens.
+    pub fn decode<'c>(&self, context: &'c [u32]) -> impl Iterator<Item = u32> + use<'a, 'c> {
         self.ops().flat_map(move |op| {
             let (literal, copied) = match op {
                 Op::Lit(tokens) => (tokens, &[][..]),
@@ -133,6 +138,7 @@ pub(crate) fn ends_within(part: &[u8]) -> bool {
 }
 
 /// The payload of a TRACK record. The caller has checked that the source fits.
+#[cfg(feature = "alloc")]
 pub(crate) fn encode_track(
     context_len: u32,
     context_hash: PrefixHash,
@@ -164,7 +170,7 @@ pub(crate) fn encode_track(
     (TRACK, payload)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "alloc"))]
 mod tests {
     use super::*;
     use crate::copy::encode_copy;

@@ -7,7 +7,10 @@
 //! Readers add the hits of all records of a hash; the sum may exceed 32 bits.
 
 use crate::chain::PrefixHash;
-use crate::record::{Fields, Malformed, USE};
+#[cfg(feature = "alloc")]
+use crate::record::USE;
+use crate::record::{Fields, Malformed};
+#[cfg(feature = "alloc")]
 use alloc::vec::Vec;
 
 /// The content of a USE record.
@@ -29,12 +32,13 @@ impl Use {
         Ok(Self { hash, hits })
     }
 
+    #[cfg(feature = "alloc")]
     pub(crate) fn encode(self) -> (u8, Vec<u8>) {
         (USE, [&self.hash.0[..], &self.hits.to_le_bytes()].concat())
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "alloc"))]
 mod tests {
     use super::*;
 
