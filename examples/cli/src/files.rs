@@ -75,8 +75,10 @@ fn split_foreign(argument: &OsStr, exists: impl Fn(&Path) -> bool) -> (PathBuf, 
 
 /// A map that is about to be replaced, locked against others who would.
 pub(crate) struct Locked {
-    /// The file itself, where `path` leads through links.
+    /// As it was given.
     path: PathBuf,
+    /// The file itself, where links lead.
+    real: PathBuf,
     file: File,
     len: u64,
 }
@@ -85,6 +87,10 @@ impl Locked {
     /// Locks a file, or says who is in the way.
     pub(crate) fn new(path: &Path) -> Result<Self> {
         let real = path.canonicalize().map_err(|error| unreadable(path, &error))?;
+        // Renaming over a device or a folder would replace it.
+        if std::fs::metadata(&real).is_ok_and(|metadata| !metadata.is_file()) {
+            return Err(Failure::of_file(Exit::Refused, path, "no ordinary file, and is not replaced"));
+        }
         // Some file systems lock only what may be written.
         let file = File::options().read(true).write(true).open(&real).or_else(|_| File::open(&real));
         let file = file.map_err(|error| unreadable(path, &error))?;
@@ -100,7 +106,7 @@ impl Locked {
             }
         }
         let len = file.metadata().map_err(|error| unreadable(path, &error))?.len();
-        Ok(Self { path: real, file, len })
+        Ok(Self { path: path.to_owned(), real, file, len })
     }
 
     /// The file's bytes.
@@ -113,7 +119,7 @@ impl Locked {
 
     /// Whether the path still leads to the file that was locked, and nobody appended to it without asking.
     fn is_unchanged(&self) -> io::Result<bool> {
-        let (now, then) = (std::fs::metadata(&self.path)?, self.file.metadata()?);
+        let (now, then) = (std::fs::metadata(&self.real)?, self.file.metadata()?);
         #[cfg(unix)]
         let same = {
             use std::os::unix::fs::MetadataExt;
@@ -127,23 +133,30 @@ impl Locked {
     /// Replaces the file. With `backup`, the old one stays beside it; its path is returned.
     pub(crate) fn replace(&self, bytes: &[u8], backup: bool) -> Result<Option<PathBuf>> {
         let failed = |error| not_written(&self.path, &error);
-        let new = prepare(&self.path, bytes).map_err(failed)?;
+        let new = prepare(&self.real, bytes).map_err(failed)?;
         let permissions = self.file.metadata().map_err(failed)?.permissions();
         new.as_file().set_permissions(permissions).map_err(failed)?;
         if !self.is_unchanged().map_err(failed)? {
             let what = "changed while it was read; nothing was written";
             return Err(Failure::of_file(Exit::Refused, &self.path, what));
         }
-        let kept = if backup { Some(keep(&self.path).map_err(failed)?) } else { None };
-        if let Err(error) = new.persist(&self.path) {
+        let kept = if backup { Some(keep(&self.real).map_err(failed)?) } else { None };
+        if let Err(error) = new.persist(&self.real) {
             // The old file is still in its place.
             if let Some(kept) = &kept {
                 let _ = std::fs::remove_file(kept);
             }
             return Err(failed(error.error));
         }
-        sync_folder(&self.path);
-        Ok(kept)
+        sync_folder(&self.real);
+        Ok(kept.map(|kept| self.as_given(kept)))
+    }
+
+    /// A file beside the map, named from where the map was named if no link is in between.
+    fn as_given(&self, beside: PathBuf) -> PathBuf {
+        let given = beside.file_name().map(|name| self.path.with_file_name(name));
+        let is_same = |given: &PathBuf| given.canonicalize().is_ok_and(|real| real == beside);
+        given.filter(is_same).unwrap_or(beside)
     }
 }
 
@@ -176,6 +189,9 @@ fn folder(path: &Path) -> &Path {
 
 /// A new file beside `path`, whole and on disk.
 fn prepare(path: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
+    if !folder(path).is_dir() {
+        return Err(io::Error::new(io::ErrorKind::NotFound, "its folder does not exist"));
+    }
     let mut builder = tempfile::Builder::new();
     builder.prefix(".mrail-").suffix(".tmp");
     // As any new file, and not for the owner alone as temporary ones are.
@@ -183,7 +199,8 @@ fn prepare(path: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
     #[cfg(unix)]
     builder.permissions(mode);
-    let mut file = builder.tempfile_in(folder(path))?;
+    // The new file's own name would mean nothing to anybody.
+    let mut file = builder.tempfile_in(folder(path)).map_err(|error| io::Error::from(error.kind()))?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
     Ok(file)

@@ -11,14 +11,16 @@ use std::io::Write;
 
 pub(crate) fn run(args: &args::Info, out: &mut Out) -> Result<Exit> {
     let mut worst = Exit::Done;
-    for (index, path) in args.maps.iter().enumerate() {
+    let mut printed = false;
+    for path in &args.maps {
         // One bad file is no reason to be silent about the others.
         match files::read(path).and_then(|bytes| Summary::of(path, &bytes)) {
             Ok(summary) if out.json() => out.value(&summary.to_json())?,
             Ok(summary) => {
-                if index > 0 {
+                if printed {
                     writeln!(out)?;
                 }
+                printed = true;
                 print(&summary, out)?;
             }
             Err(Failure::Said { exit, text }) => {

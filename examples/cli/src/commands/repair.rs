@@ -3,7 +3,7 @@
 use crate::args;
 use crate::error::{Exit, Result};
 use crate::files::{self, Locked};
-use crate::output::{GOOD, ODD, Out, count};
+use crate::output::{GOOD, ODD, Out, count, grouped};
 use mrail::repair::{Repaired, repair};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -64,7 +64,8 @@ fn print(path: &Path, before: &[u8], repaired: &Repaired, backup: Option<&Path>,
     if repaired.cut.len() > SHOWN {
         out.field("cut", format!("{ODD}and {} more stretches{ODD:#}", repaired.cut.len() - SHOWN))?;
     }
-    let sizes = format!("{} before, {} after", count(before.len() as u64, "byte"), repaired.bytes.len());
+    let sizes =
+        format!("{} before, {} after", count(before.len() as u64, "byte"), grouped(repaired.bytes.len() as u64));
     out.field("size", sizes)?;
     match backup {
         Some(backup) => out.field("backup", format!("{GOOD}{}{GOOD:#}", backup.display()))?,

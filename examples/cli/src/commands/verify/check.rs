@@ -8,9 +8,10 @@ use super::report::Report;
 use crate::context::MOST_TOKENS;
 use crate::error::Result;
 use crate::files;
+use crate::output::count;
 use crate::progress::Progress;
 use crate::summary::tail_text;
-use mrail::anchor::{Anchor, AnchorError};
+use mrail::anchor::{Anchor, AnchorError, restore};
 use mrail::map::Run;
 use mrail::record::{ANCHOR, DELTA, Malformed, Record, Records, SESSION, TRACK, USE, kind_name};
 use mrail::run::Session;
@@ -59,6 +60,7 @@ pub(super) fn check(path: &Path, bytes: &[u8]) -> Result<Report> {
     let tail = Tail::of(records.rest());
     if let Some(text) = tail_text(tail) {
         report.faults.add(records.position(), "tail", text);
+        report.torn = matches!(tail, Tail::Torn { .. });
     }
     if !later.wanted.is_empty() {
         find_prefixes(&map, &mut later);
@@ -102,12 +104,8 @@ fn read<'a>(record: &Record<'a>, later: &mut Later<'a>, report: &mut Report) -> 
             later.anchors.push((offset, record.kind, anchor));
         }
         kind => {
-            report.good(kind);
-            report.notes.add(
-                offset,
-                format!("kind {kind}"),
-                "a kind that this program does not know, and does not check",
-            );
+            let what = format!("kind {kind}");
+            report.unverifiable(kind, offset, what, "a kind that this program does not know");
         }
     }
     Ok(())
@@ -151,12 +149,12 @@ fn check_tracks(map: &Map<'_>, later: &mut Later<'_>, report: &mut Report) {
             }
             Some(Place { run: other, len }) => {
                 let text =
-                    format!("its context has {expected} tokens, and its hash is of the first {len} of run {other}");
+                    format!("its context has {expected} tokens, but its hash is of the first {len} of run {other}");
                 report.fault(TRACK, *offset, what, text);
                 continue;
             }
             None => {
-                let text = format!("its context of {expected} tokens is not in the map, only its hash");
+                let text = format!("its context of {} is not in the map, only its hash", tokens(expected));
                 report.unverifiable(TRACK, *offset, what, text);
                 continue;
             }
@@ -180,14 +178,14 @@ fn check_anchors(map: &Map<'_>, later: &Later<'_>, report: &mut Report) {
         progress.at(done);
         let what = format!("anchor {}", anchor.hash);
         if !seen.insert(anchor.hash) {
-            match anchor.meta() {
-                Ok(_) => report.good(*kind),
-                Err(error) => report.fault(*kind, *offset, &what, error.to_string()),
-            }
-            report.notes.add(*offset, what, "an earlier record has its prefix, and counts; this one is never read");
-            continue;
+            report.notes.add(
+                *offset,
+                what.clone(),
+                "an earlier record has its prefix, and counts: this one is never read",
+            );
         }
-        if let Err(error) = map.restore(anchor.hash) {
+        let find = |hash| if hash == anchor.hash { Some(*anchor) } else { map.anchor(hash) };
+        if let Err(error) = restore(anchor.hash, find) {
             report.fault(*kind, *offset, what, without_repetition(&error, anchor.hash));
             continue;
         }
@@ -196,11 +194,11 @@ fn check_anchors(map: &Map<'_>, later: &Later<'_>, report: &mut Report) {
             Some(Place { len, .. }) if len == expected => report.good(*kind),
             Some(Place { run, len }) => {
                 let text =
-                    format!("its position is {expected}, and its hash is of the first {len} tokens of run {run}");
+                    format!("its position is {expected}, but its hash is of the first {len} tokens of run {run}");
                 report.fault(*kind, *offset, what, text);
             }
             None => {
-                let text = format!("it restores, but no run has its prefix of {expected} tokens");
+                let text = format!("it restores, but no run has its prefix of {}", tokens(expected));
                 report.unverifiable(*kind, *offset, what, text);
             }
         }
@@ -226,4 +224,8 @@ fn without_repetition(error: &AnchorError, hash: PrefixHash) -> String {
         AnchorError::Link { anchor, error } if *anchor == hash => error.to_string(),
         error => error.to_string(),
     }
+}
+
+fn tokens(number: usize) -> String {
+    count(number as u64, "token")
 }

@@ -45,6 +45,7 @@ fn to_json(path: &Path, bytes: usize, report: &Report) -> Value {
         "bytes": bytes,
         "records": report.tallies().map(|(_, tally)| tally.records()).sum::<u64>(),
         "good": report.faults.total == 0,
+        "torn": report.torn,
         "kinds": tallies,
         "fault_count": report.faults.total,
         "faults": list(&report.faults),
@@ -79,10 +80,12 @@ fn print(path: &Path, bytes: usize, report: &Report, out: &mut Out) -> Result<()
         0 => String::new(),
         doubts => format!("; {ODD}{} cannot be verified{ODD:#}", count(doubts, "record")),
     };
-    match report.faults.total {
-        0 => writeln!(out, "{GOOD}good{GOOD:#}: every record reads, every hash that can be checked is right{doubts}")?,
-        faults => writeln!(out, "{BAD}damaged{BAD:#}: {}{doubts}", count(faults, "fault"))?,
-    }
+    let verdict = match report.faults.total {
+        0 => format!("{GOOD}good{GOOD:#}: every record reads, every hash that can be checked is right"),
+        1 if report.torn => format!("{ODD}torn{ODD:#}: every whole record reads; `mrail repair` cuts the tail"),
+        faults => format!("{BAD}damaged{BAD:#}: {}", count(faults, "fault")),
+    };
+    out.wrapped(&format!("{verdict}{doubts}"), 0)?;
     Ok(())
 }
 

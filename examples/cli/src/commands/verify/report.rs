@@ -52,6 +52,8 @@ pub(super) struct Report {
     pub(super) faults: Findings,
     pub(super) unverifiable: Findings,
     pub(super) notes: Findings,
+    /// Whether the tail is one torn record, and so one of the faults.
+    pub(super) torn: bool,
 }
 
 impl Report {
