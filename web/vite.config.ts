@@ -14,6 +14,8 @@ export default defineConfig(({ command, mode }) => {
   return {
     // The page works from any folder of any host.
     base: "./",
+    // A file that is not there is a 404, not this page again under another name.
+    appType: "mpa" as const,
     plugins: [staticData(at("../tests/data")), contentSecurityPolicy()],
     resolve: { alias: mrail === undefined ? {} : { mrail } },
     worker: { format: "es" as const },

@@ -9,6 +9,11 @@ import { landing } from "./ui/landing.ts";
 import { MapView } from "./ui/map-view.ts";
 import { failureNotice, OpeningNotice } from "./ui/notice.ts";
 
+/** The map that an address of this page names, or nothing. */
+function mapOf(address: string): string {
+  return new URL(address).searchParams.get("url") ?? "";
+}
+
 /** Ties the parts together: which map is open, how it is opened, and what is said while that goes on or fails. */
 export class App {
   readonly #client: Client;
@@ -17,6 +22,8 @@ export class App {
   readonly #picker = h("input", { type: "file", accept: ".mrail", hidden: true });
   #view: MapView | undefined;
   #opening: AbortController | undefined;
+  /** The part of the address that says which map is shown. */
+  #shown = "";
   #last: { source: Source; trusted: boolean } | undefined;
 
   constructor(root: HTMLElement, client: Client) {
@@ -31,9 +38,16 @@ export class App {
     };
     root.append(header({ home: () => this.#home(), choose }), this.#messages, this.#content, this.#picker);
     acceptDrops((file) => this.#file(file));
+    addEventListener("popstate", () => mapOf(location.href) !== this.#shown && this.#route());
+    this.#route();
+  }
+
+  /** Shows what the address says: a map, or the way to one. */
+  #route(): void {
+    const url = mapOf(location.href);
+    this.#shown = url;
     this.#landing();
-    const url = new URLSearchParams(location.search).get("url");
-    if (url !== null && url !== "") void this.#address(url);
+    if (url !== "") void this.#address(url);
   }
 
   #landing(): void {
@@ -52,7 +66,7 @@ export class App {
 
   #home(): void {
     this.#opening?.abort();
-    history.pushState(null, "", location.pathname);
+    this.#setAddress(location.pathname);
     replace(this.#messages);
     this.#landing();
   }
@@ -71,7 +85,9 @@ export class App {
     }
     const name = decodeURIComponent(new URL(url).pathname.split("/").at(-1) || new URL(url).host);
     const own = isSample(url, document.baseURI);
-    await this.#open({ name, url }, own, `${location.pathname}?url=${encodeURIComponent(address).replace(/%2F/gi, "/").replace(/%3A/gi, ":")}`);
+    // Slashes and colons may stand in a query as they are, and are easier to read.
+    const query = encodeURIComponent(address).replace(/%2F/g, "/").replace(/%3A/g, ":");
+    await this.#open({ name, url }, own, `${location.pathname}?url=${query}`);
   }
 
   async #open(source: Source, trusted: boolean, address: string): Promise<void> {
@@ -88,8 +104,8 @@ export class App {
       if (opening.signal.aborted) return;
       replace(this.#messages);
       // A place in the map before means nothing in this one; the address that the page was opened with does.
-      const place = this.#view === undefined && `${location.pathname}${location.search}` === address ? location.hash : "";
-      history.replaceState(null, "", address + place);
+      const place = this.#view === undefined && mapOf(new URL(address, location.href).href) === mapOf(location.href) ? location.hash : "";
+      this.#setAddress(address + place);
       this.#show(opened);
     } catch (thrown) {
       const failure = asFailure(thrown);
@@ -101,11 +117,21 @@ export class App {
     }
   }
 
+  /** A new entry of the history, unless nothing but the place in the map changed. */
+  #setAddress(address: string): void {
+    const same = mapOf(new URL(address, location.href).href) === mapOf(location.href);
+    history[same ? "replaceState" : "pushState"](null, "", address);
+    this.#shown = mapOf(location.href);
+  }
+
   async #declare(trusted: boolean): Promise<void> {
     try {
       const opened = await this.#client.call("declare", [trusted]);
+      const asked = this.#view?.asked;
       if (this.#last) this.#last.trusted = trusted;
       this.#show(opened);
+      // The same question, under the new declaration.
+      if (asked) this.#view?.ask(asked);
       this.#content.querySelector<HTMLElement>(".trust input")?.focus();
     } catch (thrown) {
       this.#fail(asFailure(thrown));
@@ -117,6 +143,7 @@ export class App {
     this.#view = new MapView(this.#client, opened, (trusted) => void this.#declare(trusted));
     document.title = `${opened.name} · mrail`;
     replace(this.#content, this.#view.element);
+    this.#view.start();
     this.#content.querySelector<HTMLElement>("#map-name")?.focus({ preventScroll: true });
   }
 

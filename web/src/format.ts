@@ -1,8 +1,16 @@
 const NUMBER = new Intl.NumberFormat("en");
 
-/** 31,678 */
+/** 31,678; never "-0", which an empty sum of doubles can be. */
 export function formatCount(n: number): string {
-  return NUMBER.format(n);
+  return NUMBER.format(n === 0 ? 0 : n);
+}
+
+const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
+
+/** A number that has room for ten characters: 31,678; 4.29B. */
+export function formatShort(n: number): string {
+  const whole = formatCount(n);
+  return whole.length <= 10 ? whole : SHORT.format(n);
 }
 
 /** "1 run", "198 runs" */

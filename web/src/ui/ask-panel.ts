@@ -1,5 +1,6 @@
 import type { Client } from "../client.ts";
 import { asFailure } from "../failure.ts";
+import { formatTime } from "../format.ts";
 import type { Asked, Suggestion } from "../protocol.ts";
 import type { Message } from "../text/template.ts";
 import { answerCard, type AnswerActions } from "./answer-card.ts";
@@ -21,9 +22,14 @@ export class AskPanel {
   readonly #system = h("textarea", { rows: 2, placeholder: "The model’s own default" });
   readonly #before = h("div", { className: "before" });
   readonly #suggestions = h("div", { className: "suggestions" });
-  readonly #result = h("div", { className: "result", attrs: { "aria-live": "polite" } });
+  readonly #result = h("div", { className: "result" });
+  /** What a screen reader says: one sentence, not the whole answer. */
+  readonly #said = h("p", { className: "visually-hidden", attrs: { role: "status" } });
   #history: Message[] = [];
+  /** The conversation was filled in with the prompt: it belongs to that prompt, not to another that is typed over it. */
+  #borrowed = false;
   #asking = 0;
+  #asked: Message[] | undefined;
 
   constructor(client: Client, actions: AskActions) {
     this.#client = client;
@@ -49,7 +55,8 @@ export class AskPanel {
       event.preventDefault();
       void this.#ask();
     };
-    this.element = h("div", { className: "ask-panel" }, this.#before, form, this.#suggestions, this.#result);
+    this.#prompt.oninput = () => this.#borrowed && this.#forget();
+    this.element = h("div", { className: "ask-panel" }, this.#before, form, this.#suggestions, this.#said, this.#result);
     void this.suggest();
   }
 
@@ -59,7 +66,13 @@ export class AskPanel {
     this.#system.value = system;
     this.#history = messages.slice(system === "" ? 0 : 1, -1);
     this.#prompt.value = messages.at(-1)?.content ?? "";
+    this.#borrowed = true;
     void this.#ask();
+  }
+
+  /** The conversation whose answer (or none) is shown. */
+  get asked(): Message[] | undefined {
+    return this.#asked;
   }
 
   /** Prompts that this map answers, so that nobody has to guess. */
@@ -117,10 +130,12 @@ export class AskPanel {
 
   #show(asked: Asked, messages: Message[]): void {
     const { answer } = asked;
+    this.#asked = messages;
     const actions: AnswerActions = {
       showRun: this.#actions.showRun,
       ...(answer && {
         goOn: () => {
+          this.#borrowed = false;
           this.#history = [...messages.filter(({ role }) => role !== "system"), { role: "assistant", content: answer.text }];
           this.#prompt.value = "";
           replace(this.#result);
@@ -130,6 +145,15 @@ export class AskPanel {
       }),
     };
     replace(this.#result, answerCard(this.#client, asked, actions));
+    replace(this.#said, answer ? `Answered from the map in ${formatTime(answer.time.milliseconds)}.` : "No answer from this map.");
+  }
+
+  /** The next prompt begins a conversation of its own. */
+  #forget(): void {
+    this.#borrowed = false;
+    this.#history = [];
+    this.#system.value = "";
+    replace(this.#before);
   }
 
   /** What has been said before, when a conversation goes on. */
@@ -138,10 +162,8 @@ export class AskPanel {
     if (turns === 0) return replace(this.#before);
     const last = this.#history.findLast(({ role }) => role === "user")!.content;
     const again = (): void => {
-      this.#history = [];
-      this.#system.value = "";
+      this.#forget();
       replace(this.#result);
-      replace(this.#before);
       this.#prompt.focus();
     };
     replace(

@@ -1,5 +1,6 @@
 import type { Client } from "../client.ts";
 import type { Opened } from "../protocol.ts";
+import type { Message } from "../text/template.ts";
 import { AskPanel } from "./ask-panel.ts";
 import { h } from "./dom.ts";
 import { damageNotices, overview } from "./overview.ts";
@@ -46,7 +47,20 @@ export class MapView {
       h("div", { className: "columns" }, overview(opened, declare), this.#tabs.element),
     );
     addEventListener("hashchange", this.#listener);
-    this.#go(placeOf(location.hash));
+  }
+
+  /** To be called when the element is on the page: some of it is measured. */
+  start(): void {
+    this.#listener();
+  }
+
+  /** What is being asked; the same can be asked in another view. */
+  get asked(): Message[] | undefined {
+    return this.#ask.asked;
+  }
+
+  ask(messages: Message[]): void {
+    this.#ask.ask(messages);
   }
 
   close(): void {
@@ -57,8 +71,8 @@ export class MapView {
   #go(place: Place): void {
     this.#tabs.show(place.tab);
     if (place.tab !== "runs") return;
+    if (place.run !== undefined) void this.#runs.open(place.run, true);
+    else this.#runs.list();
     this.#runs.shown();
-    if (place.run === undefined) this.#runs.list();
-    else void this.#runs.open(place.run, true);
   }
 }

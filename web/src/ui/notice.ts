@@ -14,9 +14,14 @@ export function notice(tone: "plain" | "warn" | "bad", title: string, body: Chil
     "div",
     { className: `notice ${tone}`, attrs: { role: tone === "bad" ? "alert" : "status" } },
     h("p", { className: "notice-title" }, title),
-    ...body.map((child) => (typeof child === "string" ? h("p", {}, child) : child)),
+    ...body.map((child) => (typeof child === "string" ? h("p", {}, ...withCode(child)) : child)),
     actions.length > 0 && h("div", { className: "actions" }, ...actions.map(actionButton)),
   );
+}
+
+/** What stands between backticks is something to type. */
+function withCode(text: string): Child[] {
+  return text.split("`").map((part, i) => (i % 2 === 1 ? h("code", {}, part) : part));
 }
 
 export function failureNotice(failure: Failure, actions: Action[]): HTMLElement {

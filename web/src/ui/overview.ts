@@ -1,5 +1,5 @@
 import type { MapInfo } from "mrail";
-import { counted, formatBytes, formatCount, formatShare } from "../format.ts";
+import { counted, formatBytes, formatCount, formatShare, formatShort } from "../format.ts";
 import type { Opened } from "../protocol.ts";
 import { h, type Child } from "./dom.ts";
 import { notice } from "./notice.ts";
@@ -17,18 +17,18 @@ export function overview(opened: Opened, declare: (trusted: boolean) => void): H
     h(
       "dl",
       { className: "stats" },
-      stat("Runs", formatCount(info.runs), info.tracks === 0 ? "all sessions" : `${counted(info.sessions, "session")}, ${counted(info.tracks, "track")}`),
-      stat("Tokens", formatCount(info.tokens), tokenSplit(info)),
-      stat("Anchors", formatCount(info.anchors + info.anchorDeltas), info.anchors + info.anchorDeltas > 0 ? `${formatCount(info.anchors)} whole, ${formatCount(info.anchorDeltas)} as changes` : "no saved states"),
-      stat("Uses", formatCount(info.uses), info.useHashes > 0 ? `of ${counted(info.useHashes, "context")}` : "not counted"),
+      stat("Runs", info.runs, info.tracks === 0 ? "all sessions" : `${counted(info.sessions, "session")}, ${counted(info.tracks, "track")}`),
+      stat("Tokens", info.tokens, tokenSplit(info)),
+      stat("Anchors", info.anchors + info.anchorDeltas, info.anchors + info.anchorDeltas > 0 ? `${formatCount(info.anchors)} whole, ${formatCount(info.anchorDeltas)} as changes` : "no saved states"),
+      stat("Uses", info.uses, info.useHashes > 0 ? `of ${counted(info.useHashes, "context")}` : "not counted"),
     ),
     sizes(info),
     h("p", { className: "quiet" }, `Text by the tokenizer of ${tokenizer}.`),
   );
 }
 
-function stat(label: string, value: string, more: Child): HTMLElement {
-  return h("div", {}, h("dt", {}, label), h("dd", {}, h("span", { className: "value" }, value), h("span", { className: "more" }, more)));
+function stat(label: string, value: number, more: Child): HTMLElement {
+  return h("div", {}, h("dt", {}, label), h("dd", {}, h("span", { className: "value", title: formatCount(value) }, formatShort(value)), h("span", { className: "more" }, more)));
 }
 
 function tokenSplit({ tokens, answerTokens }: MapInfo): Child {

@@ -60,6 +60,8 @@ export class RunsPanel {
   /** Draws again what could not be measured while the panel was hidden. */
   shown(): void {
     this.#list.draw();
+    // Where there is room for both, an empty half would only ask for a click.
+    if (this.#shown === undefined && this.#total > 0 && this.#detail.offsetWidth > 0) void this.open(0, false);
   }
 
   /** Ends what is still going on. */
@@ -122,6 +124,9 @@ export class RunsPanel {
     this.#search = search;
     const found = new FoundRuns();
     this.#list.show(found);
+    // The same elements from the first report to the last: a button that is made anew cannot be clicked.
+    const count = h("span", {});
+    replace(this.#status, count, h("button", { type: "button", className: "link", onclick: () => search.abort() }, "Stop"));
     try {
       const end = await this.#client.call("search", [query], {
         signal: search.signal,
@@ -130,7 +135,7 @@ export class RunsPanel {
           const from = found.length;
           if (more) found.add(more);
           if (more && more.length > 0) this.#list.grown(from);
-          replace(this.#status, `${formatCount(found.length)} found, ${formatCount(done)} of ${formatCount(total ?? 0)} searched `, stop(search));
+          replace(count, `${formatCount(found.length)} found, ${formatCount(done)} of ${formatCount(total ?? 0)} searched `);
         },
       });
       replace(this.#status, end.found === 0 ? `No run contains this (${counted(end.searched, "run")} searched).` : `${formatCount(end.found)} of ${counted(end.searched, "run")}`);
@@ -144,8 +149,4 @@ export class RunsPanel {
   #fail(thrown: unknown): void {
     replace(this.#status, asFailure(thrown).message);
   }
-}
-
-function stop(search: AbortController): HTMLElement {
-  return h("button", { type: "button", className: "link", onclick: () => search.abort() }, "Stop");
 }

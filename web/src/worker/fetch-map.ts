@@ -74,10 +74,10 @@ async function request(url: string, { signal }: Call, get: typeof fetch): Promis
 }
 
 function refused(status: number, url: string): Failure {
-  const host = new URL(url).host;
+  const { host, pathname } = new URL(url);
   const kind = "http";
   if (status === 404 || status === 410) {
-    return { kind, message: `There is no such file (${host} answered ${status}).`, advice: "Check the address, letter by letter." };
+    return { kind, message: `${host} has no file ${pathname} (it answered ${status}).`, advice: "Check the address, letter by letter." };
   }
   if (status === 401 || status === 403) {
     return { kind, message: `${host} does not give this file out (it answered ${status}).`, advice: `It may want you to sign in. ${BY_HAND}` };

@@ -61,6 +61,18 @@ test("a conversation goes on as long as the map knows it", async () => {
   assert.match(await page.locator(".answer-card").innerText(), /does not know/);
 });
 
+test("a prompt typed over a suggested conversation begins anew", async () => {
+  const page = await withSample(at);
+  const turn = coding.findIndex(({ id }) => id === "conv4.1");
+  await page.goto(`${page.url()}#run=${turn}`);
+  await page.getByRole("button", { name: "Ask this" }).click();
+  await page.locator(".answer-time").waitFor();
+  assert.match(await page.locator(".before").innerText(), /^Turn 2, after/);
+  await ask(page, coding[0].request);
+  assert.equal(await answerText(page), visibleAnswer(coding[0]));
+  assert.equal(await page.locator(".before").isVisible(), false);
+});
+
 test("the answer can be copied", async () => {
   const page = await withSample(at, { permissions: ["clipboard-read", "clipboard-write"] });
   await ask(page, coding[0].request);

@@ -71,8 +71,8 @@ describe("a map from the network", () => {
 
 describe("what goes wrong is said", () => {
   it.each([
-    [404, /no such file/],
-    [410, /no such file/],
+    [404, /has no file \/a\/general\.mrail/],
+    [410, /has no file/],
     [403, /does not give this file out/],
     [500, /error \(500\)/],
   ])("HTTP %d", async (status, message) => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatBytes, formatShare, formatTime } from "../../src/format.ts";
+import { formatBytes, formatCount, formatShare, formatShort, formatTime } from "../../src/format.ts";
 import { measure } from "../../src/worker/measure.ts";
 
 /** A clock that ticks every 0.1 ms, as browsers' do, over work of a known length. */
@@ -42,6 +42,12 @@ describe("measuring", () => {
 });
 
 describe("numbers for people", () => {
+  it.each([[0, "0"], [-0, "0"], [31_678, "31,678"], [4_294_967_395, "4,294,967,395"]])("%d: %s", (n, text) => {
+    expect(formatCount(n)).toBe(text);
+  });
+  it.each([[31_678, "31,678"], [99_999_999, "99,999,999"], [4_294_967_395, "4.29B"]])("%d in little room: %s", (n, text) => {
+    expect(formatShort(n)).toBe(text);
+  });
   it.each([[0, "0 B"], [999, "999 B"], [1000, "1.0 KB"], [9949, "9.9 KB"], [130_086, "130 KB"], [999_600, "1.0 MB"], [6e9, "6.0 GB"]])("%d bytes: %s", (bytes, text) => {
     expect(formatBytes(bytes)).toBe(text);
   });
