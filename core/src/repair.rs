@@ -11,6 +11,7 @@
 use crate::anchor::Anchor;
 use crate::record::{self, ANCHOR, DELTA, MAGIC, NotAMap, Record, Records, SESSION, TRACK, USE, record_at};
 use crate::run::Session;
+use crate::tail::Tail;
 use crate::track::Track;
 use crate::usage::Use;
 use alloc::vec::Vec;
@@ -46,9 +47,10 @@ pub fn repair(bytes: &[u8]) -> Result<Repaired, NotAMap> {
     // Hostile files can nest headers so that each place costs a parse of all that follows.
     let mut budget = bytes.len().saturating_mul(PASSES).saturating_add(1 << 16);
     let hidden_from = Records::new(bytes)?.fold(start, |_, record| record.end());
-    let mut at = start;
+    // Where the last look past records of unknown kinds ended well.
+    let (mut at, mut trusted) = (start, start);
     while at < bytes.len() {
-        if let Some(record) = record_at(bytes, at).filter(|record| is_good(bytes, record, &mut budget)) {
+        if let Some(record) = record_at(bytes, at).filter(|record| is_good(bytes, record, &mut trusted, &mut budget)) {
             repaired.bytes.extend_from_slice(bytes.get(at..record.end()).unwrap_or_default());
             repaired.kept += 1;
             let hidden = at >= hidden_from || repaired.cut.last().is_some_and(|cut| cut.end == at);
@@ -71,26 +73,39 @@ pub fn repair(bytes: &[u8]) -> Result<Repaired, NotAMap> {
 /// How often a byte may be looked at, on average.
 const PASSES: usize = 16;
 
-/// Whether a record in its place is good. An unknown kind is, if the file goes on sensibly behind it.
-fn is_good(bytes: &[u8], record: &Record<'_>, budget: &mut usize) -> bool {
+/// Whether a record in its place is good. One of an unknown kind is, if the file goes on sensibly behind it.
+fn is_good(bytes: &[u8], record: &Record<'_>, trusted: &mut usize, budget: &mut usize) -> bool {
     match record.kind {
         SESSION | USE | TRACK | ANCHOR | DELTA => parses(record, budget),
-        _ => goes_on(bytes, record.end(), budget),
+        _ if record.offset < *trusted => true,
+        _ => {
+            let stop = goes_on(bytes, record.end(), budget);
+            *trusted = stop.unwrap_or(*trusted);
+            stop.is_some()
+        }
     }
 }
 
 /// Whether a record found out of step is one.
 fn is_found(bytes: &[u8], record: &Record<'_>, budget: &mut usize) -> bool {
-    parses(record, budget) && (record.kind != USE || goes_on(bytes, record.end(), budget))
+    parses(record, budget) && (record.kind != USE || goes_on(bytes, record.end(), budget).is_some())
 }
 
-/// Whether the file ends at `at`, or a record of a known kind stands there.
-fn goes_on(bytes: &[u8], at: usize, budget: &mut usize) -> bool {
-    at == bytes.len()
-        || record_at(bytes, at).is_some_and(|next| {
-            matches!(next.kind, SESSION | USE | TRACK | ANCHOR | DELTA) && parses(&next, budget)
-                || record::kind_name(next.kind) == "unknown" && next.end() == bytes.len()
-        })
+/// Where, behind records of unknown kinds from `at` on, stands a record that parses, one torn record or the file's end;
+/// none if something else does.
+fn goes_on(bytes: &[u8], mut at: usize, budget: &mut usize) -> Option<usize> {
+    loop {
+        let Some(next) = record_at(bytes, at) else {
+            let rest = bytes.get(at..).unwrap_or_default();
+            *budget = budget.saturating_sub(rest.len());
+            return (!matches!(Tail::of(rest), Tail::Damaged { .. })).then_some(at);
+        };
+        if record::kind_name(next.kind) != "unknown" {
+            return parses(&next, budget).then_some(at);
+        }
+        *budget = budget.checked_sub(1)?;
+        at = next.end();
+    }
 }
 
 fn parses(record: &Record<'_>, budget: &mut usize) -> bool {
@@ -113,6 +128,7 @@ fn parses(record: &Record<'_>, budget: &mut usize) -> bool {
 mod tests {
     use super::*;
     use crate::map::{Map, Options};
+    use alloc::vec;
 
     fn map() -> Map<'static> {
         let mut map = Map::create();
@@ -158,6 +174,27 @@ mod tests {
                 assert_eq!(reopened.problem_count(), 0);
             }
         }
+    }
+
+    #[test]
+    fn records_of_unknown_kinds_are_kept_in_a_row_and_before_a_torn_tail() {
+        let unknown: &[u8] = &[200, 1, 0, 0, 0, 7, 201, 0, 0, 0, 0, 99, 2, 0, 0, 0, 1, 1];
+        let known = map().bytes()[MAGIC.len()..].to_vec();
+        let bytes = [&MAGIC, unknown, &known, unknown].concat();
+        assert_eq!(repair(&bytes).map(|repaired| (repaired.kept, repaired.cut)), Ok((19, vec![])));
+        let torn = [&bytes[..], &[SESSION, 16, 0, 0, 0, 1]].concat();
+        assert_eq!(
+            repair(&torn).map(|repaired| (repaired.kept, repaired.cut)),
+            Ok((19, [bytes.len()..torn.len()].into()))
+        );
+        let damaged = [&MAGIC, unknown, &[250, 9, 0, 0, 0], &known].concat();
+        assert_eq!(repair(&damaged).map(|repaired| repaired.kept), Ok(13));
+    }
+
+    #[test]
+    fn many_records_of_unknown_kinds_do_not_take_forever() {
+        let bytes = [&MAGIC[..], &[200, 0, 0, 0, 0].repeat(200_000)].concat();
+        assert_eq!(repair(&bytes).map(|repaired| repaired.kept), Ok(200_000));
     }
 
     #[test]

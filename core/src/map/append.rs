@@ -221,6 +221,8 @@ impl Map<'_> {
             let mut index = core::mem::take(&mut self.index);
             index.insert(run as u32, |run| self.tokens(run));
             self.index = index;
+        } else {
+            self.track_ends.sort();
         }
         Ok(Some(run))
     }

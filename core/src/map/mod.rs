@@ -237,6 +237,7 @@ impl<'a> Map<'a> {
         }
         let own = map.own_source();
         (map.valid_len, map.tail) = map.load_source(own, map.options.limit).map_err(OpenError::Own)?;
+        map.track_ends.sort();
         let sessions = (0u32..).zip(&map.slots).filter(|(_, slot)| !slot.is_track).map(|(run, _)| run).collect();
         map.index = Index::build(sessions, |run| map.tokens(run));
         Ok(map)
@@ -475,12 +476,17 @@ impl<'a> Map<'a> {
 }
 
 impl TrackEnds {
+    /// Adds a track behind the sorted lengths: [`TrackEnds::sort`] is due.
     fn add(&mut self, track: &Track<'_>, run: u32) {
         let key = (track.context_len, track.context_hash);
         self.runs.entry(key).or_insert(run);
-        if let Err(at) = self.lengths.binary_search(&track.context_len) {
-            self.lengths.insert(at, track.context_len);
-        }
+        self.lengths.push(track.context_len);
+    }
+
+    /// Sorts the lengths. One by one at opening would take the square of their number where they descend.
+    fn sort(&mut self) {
+        self.lengths.sort();
+        self.lengths.dedup();
     }
 }
 
