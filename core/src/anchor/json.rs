@@ -7,7 +7,9 @@
 use super::error::AnchorError;
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt::Write;
+use core::str::{Chars, FromStr};
 
 /// Values inside values, at most; `serde_json`'s own limit is the same.
 const MAX_NESTING: u32 = 127;
@@ -109,6 +111,37 @@ impl<'a> Scanner<'a> {
                 return Ok(self.since(start));
             }
         }
+    }
+
+    /// A list, element by element.
+    pub(super) fn list(
+        &mut self,
+        expected: &'static str,
+        mut element: impl FnMut(&mut Self) -> Result<(), AnchorError>,
+    ) -> Result<(), AnchorError> {
+        self.expect(b'[', expected)?;
+        let mut more = !self.eat(b']');
+        while more {
+            element(self)?;
+            more = self.eat(b',');
+            if !more {
+                self.expect(b']', "\",\" or \"]\"")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A string that is text.
+    pub(super) fn text(&mut self) -> Result<String, AnchorError> {
+        let start = self.offset();
+        self.expect(b'"', "a text")?;
+        self.string()?;
+        unescape(self.since(start)).ok_or_else(|| self.expected("whole characters"))
+    }
+
+    /// An integer of the wanted width.
+    pub(super) fn integer<T: FromStr>(&mut self) -> Result<T, AnchorError> {
+        self.value()?.parse().map_err(|_| self.expected("an integer"))
     }
 
     /// The rest of a string whose opening quote was taken.
@@ -228,35 +261,55 @@ pub(super) fn compact(text: &str, number: impl Fn(&str, &mut String)) -> String 
 
 /// Writes a string anew that is quoted and escaped already.
 fn push_escaped_again(string: &str, out: &mut String) {
-    let inner = string.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(string);
-    let mut rest = inner.chars();
+    let mut rest = inside(string);
     out.push('"');
-    while let Some(c) = rest.next() {
-        if c != '\\' {
-            push_escaped(c, out);
-            continue;
-        }
-        match rest.next() {
-            Some('u') => {
-                let digits = rest.as_str().get(..4).unwrap_or_default();
-                rest = rest.as_str().get(4..).unwrap_or_default().chars();
-                let unit = u32::from_str_radix(digits, 16).unwrap_or(0);
-                match char::from_u32(unit) {
-                    Some(c) => push_escaped(c, out),
-                    // Half of a pair stays as it is, alone or not.
-                    None => push_unit(unit, out),
-                }
-            }
-            Some('b') => push_escaped('\u{8}', out),
-            Some('f') => push_escaped('\u{c}', out),
-            Some('n') => push_escaped('\n', out),
-            Some('r') => push_escaped('\r', out),
-            Some('t') => push_escaped('\t', out),
-            Some(c) => push_escaped(c, out),
-            None => {}
+    while let Some(one) = unescape_one(&mut rest) {
+        match one {
+            Ok(c) => push_escaped(c, out),
+            // Half of a pair stays as it is, alone or not.
+            Err(unit) => push_unit(u32::from(unit), out),
         }
     }
     out.push('"');
+}
+
+/// The text that a quoted string stands for. Nothing where it has half of a surrogate pair.
+pub(super) fn unescape(string: &str) -> Option<String> {
+    let mut rest = inside(string);
+    let mut units = Vec::new();
+    while let Some(one) = unescape_one(&mut rest) {
+        match one {
+            Ok(c) => units.extend_from_slice(c.encode_utf16(&mut [0; 2])),
+            Err(unit) => units.push(unit),
+        }
+    }
+    String::from_utf16(&units).ok()
+}
+
+fn inside(string: &str) -> Chars<'_> {
+    string.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(string).chars()
+}
+
+/// The next character inside a string that the scanner has accepted, or half of an escaped pair.
+fn unescape_one(rest: &mut Chars<'_>) -> Option<Result<char, u16>> {
+    let c = rest.next()?;
+    if c != '\\' {
+        return Some(Ok(c));
+    }
+    Some(Ok(match rest.next()? {
+        'u' => {
+            let (digits, behind) = rest.as_str().split_at_checked(4)?;
+            *rest = behind.chars();
+            let unit = u16::from_str_radix(digits, 16).ok()?;
+            return Some(char::from_u32(u32::from(unit)).ok_or(unit));
+        }
+        'b' => '\u{8}',
+        'f' => '\u{c}',
+        'n' => '\n',
+        'r' => '\r',
+        't' => '\t',
+        itself => itself,
+    }))
 }
 
 /// Writes a text as a JSON string, as Python does: ASCII only.

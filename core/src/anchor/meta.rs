@@ -1,7 +1,7 @@
 //! The JSON of an anchor: what its arrays are, how many layers there are and what else they remember.
 
 use super::error::AnchorError;
-use super::json::{Scanner, push_string};
+use super::json::{Scanner, push_string, unescape};
 use super::spec::is_default_row_field;
 use super::{ArraySpec, Scalars};
 use alloc::collections::BTreeSet;
@@ -37,17 +37,15 @@ impl Meta {
             let key = scanner.key()?;
             let offset = scanner.offset();
             let expected = |expected| move |_| AnchorError::Json { offset, expected };
-            // A key that serde_json cannot read has half of a surrogate pair: none of ours.
-            match serde_json::from_str::<String>(key).unwrap_or_default().as_str() {
+            // A key that is no text has half of a surrogate pair: none of ours.
+            match unescape(key).unwrap_or_default().as_str() {
                 "arrays" => {
-                    let listed = serde_json::from_str::<Vec<(String, String, Vec<u64>)>>(scanner.value()?)
-                        .map_err(expected("a list of [name, type, [dimensions]]"))?;
-                    arrays = Some(listed);
+                    let listed = parse_arrays(scanner.value()?);
+                    arrays = Some(listed.map_err(expected("a list of [name, type, [dimensions]]"))?);
                 }
                 "rows" => {
-                    let listed = serde_json::from_str::<BTreeSet<String>>(scanner.value()?)
-                        .map_err(expected("a list of names"))?;
-                    rows = Some(listed);
+                    let listed = parse_names(scanner.value()?);
+                    rows = Some(listed.map_err(expected("a list of names"))?);
                 }
                 "scalars" => scalars = Some(parse_scalars(&mut scanner)?),
                 "z" => {
@@ -58,8 +56,8 @@ impl Meta {
                     }
                 }
                 "chain" => {
-                    let links = serde_json::from_str(scanner.value()?).map_err(expected("a number of deltas"))?;
-                    chain = Some(links);
+                    let links = Scanner::new(scanner.value()?).integer();
+                    chain = Some(links.map_err(expected("a number of deltas"))?);
                 }
                 _ => {
                     scanner.value()?;
@@ -78,24 +76,47 @@ impl Meta {
     }
 }
 
+/// Name, type and dimensions of an array.
+type Listed = (String, String, Vec<u64>);
+
+fn parse_arrays(value: &str) -> Result<Vec<Listed>, AnchorError> {
+    let mut arrays = Vec::new();
+    Scanner::new(value).list("a list", |scanner| {
+        scanner.expect(b'[', "\"[\"")?;
+        let name = scanner.text()?;
+        scanner.expect(b',', "\",\"")?;
+        let dtype = scanner.text()?;
+        scanner.expect(b',', "\",\"")?;
+        let mut shape = Vec::new();
+        scanner.list("a list", |scanner| {
+            shape.push(scanner.integer()?);
+            Ok(())
+        })?;
+        arrays.push((name, dtype, shape));
+        scanner.expect(b']', "\"]\"")
+    })?;
+    Ok(arrays)
+}
+
+fn parse_names(value: &str) -> Result<BTreeSet<String>, AnchorError> {
+    let mut names = BTreeSet::new();
+    Scanner::new(value).list("a list", |scanner| {
+        names.insert(scanner.text()?);
+        Ok(())
+    })?;
+    Ok(names)
+}
+
 fn parse_scalars(scanner: &mut Scanner<'_>) -> Result<Vec<Scalars>, AnchorError> {
     let mut scalars = Vec::new();
-    scanner.expect(b'[', "a list with a value a layer")?;
-    let mut more = !scanner.eat(b']');
-    while more {
+    scanner.list("a list with a value a layer", |scanner| {
         scalars.push(Scalars::accepted(scanner.value()?));
-        more = scanner.eat(b',');
-        if !more {
-            scanner.expect(b']', "\",\" or \"]\"")?;
-        }
-    }
+        Ok(())
+    })?;
     Ok(scalars)
 }
 
-fn specs(
-    listed: Vec<(String, String, Vec<u64>)>,
-    rows: Option<&BTreeSet<String>>,
-) -> Result<Vec<ArraySpec>, AnchorError> {
+fn specs(listed: Vec<Listed>, rows: Option<&BTreeSet<String>>) -> Result<Vec<ArraySpec>, AnchorError> {
     let mut arrays = Vec::with_capacity(listed.len());
     for (name, dtype, shape) in listed {
         let dtype = match dtype.parse() {
@@ -206,6 +227,33 @@ mod tests {
         assert_eq!(meta.scalars.iter().map(Scalars::as_str).collect::<Vec<_>>(), ["{}", "7"]);
         assert_eq!((meta.compressed, meta.chain, meta.describes_rows), (false, None, true));
         assert!(!Meta::parse(b"{\"arrays\":[],\"scalars\":[],\"z\":1,\"z\":0}").unwrap().compressed);
+    }
+
+    #[test]
+    fn names_are_read_as_the_texts_they_stand_for() {
+        let name = |written: &str| {
+            let json = alloc::format!("{{\"arrays\":[[{written},\"bool\",[]]],\"scalars\":[]}}");
+            Meta::parse(json.as_bytes()).map(|mut meta| meta.arrays.remove(0).name)
+        };
+        for written in [r#""\"\\\/\b\f\n\r\t""#, r#""\u00e4\ud83d\ude00\u0000""#, "\"\"", "\"ä😀\""] {
+            assert_eq!(name(written), Ok(serde_json::from_str(written).unwrap()));
+        }
+        for half in [r#""\ud83d""#, r#""\ude00\ud83d""#, r#""\ud83dx""#] {
+            assert!(serde_json::from_str::<String>(half).is_err() && name(half).is_err(), "{half}");
+        }
+    }
+
+    #[test]
+    fn lists_of_other_lengths_and_types_are_refused() {
+        for wrong in
+            ["[\"a\",\"bool\"]", "[\"a\",\"bool\",[],1]", "[1,\"bool\",[]]", "[\"a\",\"bool\",1]", "[]", "{}", "\"a\""]
+        {
+            let json = alloc::format!("{{\"arrays\":[{wrong}],\"scalars\":[]}}");
+            let expected = "a list of [name, type, [dimensions]]";
+            assert_eq!(error(&json), AnchorError::Json { offset: 10, expected }, "{wrong}");
+        }
+        let json = REFERENCE.replace("\"chain\":3", "\"rows\":[1]");
+        assert!(matches!(error(&json), AnchorError::Json { expected: "a list of names", .. }));
     }
 
     #[test]
