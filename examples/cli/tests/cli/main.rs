@@ -1,0 +1,9 @@
+//! The program as people and scripts meet it: output, exit codes, files.
+
+mod asking;
+mod hostile;
+mod looking;
+mod merging;
+mod program;
+mod repairing;
+mod verifying;
