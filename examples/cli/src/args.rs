@@ -40,12 +40,23 @@ pub(crate) enum Command {
     /// Draft what may follow a context
     Tree(Tree),
     /// List the tracks of a map, or decode one against its context
+    ///
+    /// Without a run: the list of all tracks. With a run: what it is made of, and its answer where the context is given.
     Tracks(Tracks),
     /// Print every record of a map
+    ///
+    /// On a terminal a list of tokens is cut to a line, unless --full or --run asks for all of it; elsewhere everything is
+    /// printed.
     Dump(Dump),
     /// Write several maps of one model as one
+    ///
+    /// Runs keep their order, equal ones stay once, use counts are added up. Anchors are left out: each belongs to one exact
+    /// model state. Torn tails are left out with a warning; a damaged map stops the merge.
     Merge(Merge),
     /// Cut a torn tail, and find the good records of a damaged map
+    ///
+    /// The old file stays beside the map as MAP.bak (.bak1, .bak2, ... where that exists). A map without damage is not
+    /// touched.
     Repair(Repair),
 }
 
@@ -95,7 +106,6 @@ pub(crate) struct Tree {
     pub(crate) budget: usize,
 }
 
-/// Without a run: the list of all tracks. With a run: what it is made of, and its answer where the context is given.
 #[derive(Debug, Args)]
 pub(crate) struct Tracks {
     #[command(flatten)]
@@ -111,8 +121,6 @@ pub(crate) struct Tracks {
     pub(crate) tokens_file: Option<PathBuf>,
 }
 
-/// On a terminal a list of tokens is cut to a line, unless --full or --run asks for all of it; elsewhere everything is
-/// printed.
 #[derive(Debug, Args)]
 pub(crate) struct Dump {
     /// The map
@@ -125,8 +133,6 @@ pub(crate) struct Dump {
     pub(crate) full: bool,
 }
 
-/// Runs keep their order, equal ones stay once, use counts are added up. Anchors are left out: each belongs to one exact
-/// model state. Torn tails are left out with a warning; a damaged map stops the merge.
 #[derive(Debug, Args)]
 pub(crate) struct Merge {
     /// The new map; it may be one of the others with --force
@@ -142,8 +148,6 @@ pub(crate) struct Merge {
     pub(crate) skip_damaged: bool,
 }
 
-/// The old file stays beside the map as MAP.bak (.bak1, .bak2, ... where that exists). A map without damage is not
-/// touched.
 #[derive(Debug, Args)]
 pub(crate) struct Repair {
     /// The map
