@@ -485,7 +485,7 @@ impl TrackEnds {
 
     /// Sorts the lengths. One by one at opening would take the square of their number where they descend.
     fn sort(&mut self) {
-        self.lengths.sort();
+        self.lengths.sort_unstable();
         self.lengths.dedup();
     }
 }
