@@ -16,6 +16,11 @@
 //! everything but the token before them; a stable sort by that one is order n + 1. Building is O(n-max * (length +
 //! distinct tokens)), with four bytes a token for each n.
 //!
+//! In a long log each look at another place is a cache miss or two, and these are what a look-up costs. So all n are
+//! searched in the order for the longest, which has the range of every shorter n-gram where the order for that one has
+//! it; the first and longest of these searches, for the token before the last one, begins in a table of every 32nd of
+//! its keys; and several keys are fetched at a time, whether all of them are needed or not.
+//!
 //! Appending makes a segment of what is new; segments that are not more than twice as long as what follows them are built
 //! again together with it. Each is then more than twice as long as the next, so there are at most log2 of them, and a
 //! place is sorted again O(log) times.
@@ -37,6 +42,8 @@ struct Segment {
     starts: Vec<u32>,
     /// The orders for n = 1, 2, ..., one behind the other, all of the same length.
     orders: Vec<u32>,
+    /// The rank before the last one at every [`SAMPLED`]th place of the longest order.
+    samples: Vec<u32>,
     /// Their length.
     len: usize,
 }
@@ -52,6 +59,11 @@ pub(super) struct Index {
     /// Places before this one are in a segment.
     end: usize,
 }
+
+/// One of so many keys is in the table that the second rank of an n-gram is looked up in.
+const SAMPLED: usize = 32;
+/// So many keys are fetched together and counted rather than searched.
+const COUNTED: usize = 16;
 
 /// A range of places in one order of one segment.
 type Found = (u32, u32);
@@ -98,13 +110,15 @@ impl Index {
         let longest = gram.len().min(self.nmax);
         found.clear();
         for segment in self.segments.iter().rev() {
-            segment.find(log, gram, longest, found);
+            segment.find(log, self.nmax, gram, longest, found);
         }
         for n in (1..=longest).rev() {
             let mut left = limit;
             for (segment, ranges) in self.segments.iter().rev().zip(found.chunks_exact(longest)) {
-                let Some(&(low, high)) = ranges.get(n - 1) else { break };
-                let places = segment.order(n).get(low as usize..high as usize).unwrap_or_default();
+                let Some((&(low, high), longer)) = ranges.get(n - 1..).and_then(<[Found]>::split_first) else { break };
+                // Where a longer n-gram has the same places, they are in the same order, and were just looked at.
+                let same = longer.iter().take_while(|&&range| range == (low, high)).count();
+                let places = segment.order(n + same).get(low as usize..high as usize).unwrap_or_default();
                 for &place in places.iter().rev().take(left) {
                     each(n, place);
                 }
@@ -119,7 +133,9 @@ impl Index {
     /// Bytes on the heap.
     pub(super) fn memory(&self) -> usize {
         let segments = self.segments.iter();
-        let words: usize = segments.map(|s| s.ranks.capacity() + s.starts.capacity() + s.orders.capacity()).sum();
+        let words: usize = segments
+            .map(|s| s.ranks.capacity() + s.starts.capacity() + s.orders.capacity() + s.samples.capacity())
+            .sum();
         words * size_of::<u32>() + self.segments.capacity() * size_of::<Segment>()
     }
 }
@@ -172,7 +188,7 @@ impl Segment {
         if let Some(first) = orders.get_mut(..len) {
             pairs().for_each(|(place, bucket)| put(first, &mut cursors, bucket, place));
         }
-        let mut segment = Self { start, end, ranks, starts, orders: Vec::new(), len };
+        let segment = Self { start, end, ranks, starts, orders: Vec::new(), samples: Vec::new(), len };
 
         // Places that move right into this stretch without being in an order themselves: those behind a border, whose
         // rank among each other no n-gram can see, and the one in front of the stretch, which is put where it belongs.
@@ -202,8 +218,9 @@ impl Segment {
             });
             rest = following;
         }
-        segment.orders = orders;
-        segment
+        let sampled = orders.get((nmax - 1) * len..).unwrap_or_default().iter().step_by(SAMPLED);
+        let samples = sampled.map(|&place| key(log, 2, place)).collect();
+        Self { orders, samples, ..segment }
     }
 
     /// The order for n.
@@ -218,19 +235,37 @@ impl Segment {
     }
 
     /// Appends to `found`, for n = 1..=longest, the range in order n of the places after `gram[..n]`.
-    fn find(&self, log: &[u32], gram: &[u32], longest: usize, found: &mut Vec<Found>) {
+    fn find(&self, log: &[u32], nmax: usize, gram: &[u32], longest: usize, found: &mut Vec<Found>) {
+        let order = self.order(nmax);
         let (mut low, mut high) = gram.first().and_then(|&last| self.bucket(last)).unwrap_or_default();
         for (n, &rank) in (1..=longest).zip(gram) {
             if n > 1 && low < high {
-                let places = self.order(n).get(low..high).unwrap_or_default();
-                let before = |place: u32| log.get((place as usize).wrapping_sub(n)).copied().unwrap_or(BORDER);
-                let first = places.partition_point(|&place| before(place) < rank);
-                let rest = places.get(first..).unwrap_or_default();
-                low += first;
-                high = low + gallop(rest, |&place| before(place) == rank);
+                // Keys between two samples are unknown: the ends are there, or at the range's.
+                let (first, last) = if n == 2 { self.sampled(low, high, rank) } else { ((low, high), (low, high)) };
+                let near = |(low, high): (usize, usize)| order.get(low..high).unwrap_or_default();
+                let start = first.0 + count_less(near(first), |&place| key(log, n, place) < rank);
+                let last = (last.0.max(start), last.1);
+                high = last.0 + count_less(near(last), |&place| key(log, n, place) <= rank);
+                low = start;
             }
             found.push((low as u32, high as u32));
         }
+    }
+
+    /// Where in a bucket the range of places with `rank` before the last token starts and where it ends: between which
+    /// two places of the longest order, as far as samples tell.
+    fn sampled(&self, low: usize, high: usize, rank: u32) -> ((usize, usize), (usize, usize)) {
+        let first = low.div_ceil(SAMPLED);
+        let samples = self.samples.get(first..high.div_ceil(SAMPLED)).unwrap_or_default();
+        // Sample i is the key at place (first + i) * SAMPLED. The end lies behind the last sample that is less and not
+        // behind the first that isn't.
+        let around = |less: usize| {
+            let at = (first + less) * SAMPLED;
+            (at.saturating_sub(SAMPLED).max(low), at.min(high))
+        };
+        let less = samples.partition_point(|&sample| sample < rank);
+        let rest = samples.get(less..).unwrap_or_default();
+        (around(less), around(less + gallop(rest, |&sample| sample == rank)))
     }
 }
 
@@ -243,6 +278,11 @@ fn bucket(ranks: &[u32], rank: u32) -> Option<usize> {
 fn gram(log: &[u32], n: usize, place: u32) -> impl Iterator<Item = &u32> {
     let place = place as usize;
     log.get(place.saturating_sub(n)..place).unwrap_or_default().iter().rev()
+}
+
+/// The n-th rank before a place.
+fn key(log: &[u32], n: usize, place: u32) -> u32 {
+    log.get((place as usize).wrapping_sub(n)).copied().unwrap_or(BORDER)
 }
 
 /// Puts a place into its bucket.
@@ -264,6 +304,21 @@ fn gallop<T>(sorted: &[T], holds: impl Fn(&T) -> bool) -> usize {
     let known = step / 2;
     let unknown = sorted.get(known..sorted.len().min(step)).unwrap_or_default();
     known + unknown.partition_point(holds)
+}
+
+/// The same as `partition_point`, but where `less` waits for memory: calls that don't depend on one another, eight at a
+/// time, then all that are left.
+fn count_less<T>(mut sorted: &[T], less: impl Fn(&T) -> bool) -> usize {
+    let mut known = 0;
+    while sorted.len() > COUNTED {
+        let step = sorted.len() / 8;
+        let below = sorted.iter().skip(step).step_by(step).take(7).map(|at| usize::from(less(at))).sum::<usize>();
+        // The element at `below * step` is less (or the first); the one a step on isn't (or is behind the end).
+        let rest = sorted.get(below * step..).unwrap_or_default();
+        known += below * step;
+        sorted = if below == 7 { rest } else { rest.get(..step).unwrap_or(rest) };
+    }
+    known + sorted.iter().map(|at| usize::from(less(at))).sum::<usize>()
 }
 
 #[cfg(test)]
@@ -314,11 +369,12 @@ mod tests {
     }
 
     #[test]
-    fn gallop_counts() {
-        for n in 0..40 {
-            for len in n..40 {
+    fn counts_of_sorted_elements() {
+        for len in 0..200 {
+            for n in 0..=len {
                 let sorted: Vec<_> = (0..len).collect();
                 assert_eq!(gallop(&sorted, |&x| x < n), n);
+                assert_eq!(count_less(&sorted, |&x| x < n), n);
             }
         }
     }

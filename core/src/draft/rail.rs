@@ -127,9 +127,10 @@ impl Rail {
         self.options
     }
 
-    /// Makes room for that many more tokens, so that the log is not moved while it grows.
+    /// Makes room for that many more tokens if there is memory for them, so that the log is not moved while it grows.
     pub fn reserve(&mut self, tokens: usize) {
-        self.log.reserve_exact(tokens.min(u32::MAX as usize));
+        // Without that room pushing still works as far as memory goes.
+        let _ = self.log.try_reserve_exact(tokens.min(u32::MAX as usize));
     }
 
     /// Length of the log, with the borders that [`Borders::Stop`] puts between runs.
@@ -255,17 +256,17 @@ impl Rail {
         if budget == 0 {
             return;
         }
-        let search = &mut self.search;
+        let (search, log) = (&mut self.search, &self.log);
         if let Some(state) = state {
-            self.states.newest(state, last, |place, weight| search.follow(place, weight));
+            self.states.newest(state, last, |place, weight| search.follow(log, place, weight));
         }
         let nmax = self.options.nmax as u32;
         let len = (self.log.len() - self.options.nmax) as f64;
-        self.index.newest(&self.log, gram, ENTRIES, found, |n, place| {
+        self.index.newest(log, gram, ENTRIES, found, |n, place| {
             let weight = POWERS_OF_4.get(n).copied().unwrap_or_default();
-            search.follow(place, weight * (1.0 + f64::from(place - nmax) / len));
+            search.follow(log, place, weight * (1.0 + f64::from(place - nmax) / len));
         });
-        search.grow(&self.log, &self.ranks, budget, tree);
+        search.grow(log, &self.ranks, budget, tree);
     }
 
     /// Bytes on the heap, as allocated.

@@ -334,6 +334,31 @@ fn states_wait_for_their_token() {
     assert_eq!(rail.tree_with_state(&[6], 1, state).tokens(), [9]);
 }
 
+/// Buckets long enough that samples and counted searches are used, around every kind of border between their keys.
+#[test]
+fn long_buckets() {
+    for (distinct, nmax) in [(1, 2), (2, 3), (5, 6), (40, 4), (300, 2), (1500, 6)] {
+        let options = RailOptions { nmax, ..RailOptions::default() };
+        let (mut rail, mut twin) = (Rail::new(options).unwrap(), Twin::new(options));
+        let mut state = 1_u32;
+        let mut token = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            // Every other token is the same one, and of the others some are much more frequent than others.
+            let x = u64::from(state >> 8);
+            if x % 2 == 0 { 9 } else { ((x * x % 0xFFFF * distinct) >> 16) as u32 }
+        };
+        let mut run: Vec<u32> = (0..6000).map(|_| token()).collect();
+        rail.push_run(run.iter().copied(), 0).unwrap();
+        twin.push_run(&run, 0);
+        run.extend(0..distinct as u32);
+        for i in 0..60 {
+            let at = i * 97;
+            let context = [&run[at..at + 5], &[run[run.len() - 1 - i % distinct as usize], 9][i % 2..]].concat();
+            check(&mut rail, &twin, &context, 31, None);
+        }
+    }
+}
+
 #[test]
 fn the_newest_places_of_a_state_are_followed() {
     let options = RailOptions::default();

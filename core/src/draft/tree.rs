@@ -101,8 +101,10 @@ const DECAY: [f64; DEPTH] = {
 /// A place in the log that a tree follows.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// Where its next tokens start.
+    /// Where it goes on after its node's path.
     place: u32,
+    /// What is there, fetched ahead: the fetches of many entries overlap, which the decisions upon them don't.
+    rank: u32,
     /// The next entry of the same node. An entry is in one list only: children take over their parent's.
     next: u32,
     weight: f64,
@@ -140,9 +142,10 @@ impl Search {
     }
 
     /// Adds a place to follow. The order of calls is the order in which weights are added.
-    pub(super) fn follow(&mut self, place: u32, weight: f64) {
+    pub(super) fn follow(&mut self, log: &[u32], place: u32, weight: f64) {
+        let rank = log.get(place as usize).copied().unwrap_or(BORDER);
         let next = self.entries.len() as u32 + 1;
-        self.entries.push(Entry { place, next, weight });
+        self.entries.push(Entry { place, rank, next, weight });
     }
 
     /// Grows the tree of at most `budget` nodes.
@@ -169,9 +172,11 @@ impl Search {
         let Some(&decay) = DECAY.get(depth as usize) else { return };
         let children = self.nodes.len();
         let mut at = first;
-        while let Some(&Entry { place, next, weight }) = self.entries.get(at as usize) {
-            let rank = log.get(place as usize + depth as usize).copied().unwrap_or(BORDER);
+        while let Some(entry) = self.entries.get_mut(at as usize) {
+            let Entry { rank, next, weight, .. } = *entry;
             if rank != BORDER {
+                entry.place += 1;
+                entry.rank = log.get(entry.place as usize).copied().unwrap_or(BORDER);
                 let weight = weight * decay;
                 let siblings = self.nodes.get_mut(children..).unwrap_or_default();
                 if let Some(node) = siblings.iter_mut().find(|node| node.rank == rank) {
