@@ -33,6 +33,7 @@ test("a run shows context and answer apart, its end, and its tokens on demand", 
   assert.match(await detail.innerText(), /without a stop token: this is not the whole answer/);
   assert.ok((await detail.locator(".token.special").count()) >= 4);
   await detail.getByText("Token ids").click();
+  await detail.locator(".token-grid").waitFor();
   const ids = await detail.locator(".token-id").allTextContents();
   assert.deepEqual(ids.map(Number), [...coding[cut].prompt, ...coding[cut].answer]);
   await detail.getByRole("button", { name: "Ask this" }).click();
