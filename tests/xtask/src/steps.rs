@@ -71,7 +71,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step::new("vectors", "the reference's stored vectors as Rust tests, optimised", vectors),
     Step::new("doc", "core's documentation builds without a warning", doc),
     Step::new("bench", "core's benchmarks compile", bench),
-    Step::new("no-std", "core builds alone for browsers and three microcontrollers", no_std)
+    Step::new("no-std", "core builds alone, with an allocator and without, for four targets", no_std)
         .needs(&[Need::Wasm, Need::Embedded]),
     Step::new("live", "random calls on the driver and on the Python reference agree", live).needs(&[Need::Reference]),
     Step::new("better", "what the reference gets wrong is right here", better).needs(&[Need::Reference]),
@@ -126,11 +126,14 @@ fn bench(run: &Run) -> Result<Outcome, Failure> {
 }
 
 fn no_std(run: &Run) -> Result<Outcome, Failure> {
-    for target in [WASM].iter().chain(EMBEDDED) {
-        let cargo = rust::cmd(run.project, "cargo", target)?.args("build --target").arg(target);
-        cargo.dir(&run.project.path("tests/no_std")).stream()?;
-    }
-    Ok(Outcome::Passed)
+    let build = |target: &str, features: &str| {
+        let cargo = rust::cmd(run.project, "cargo", target)?.arg("build").args(features).arg("--target").arg(target);
+        cargo.dir(&run.project.path("tests/no_std")).stream()
+    };
+    let targets = [WASM].into_iter().chain(EMBEDDED.iter().copied());
+    let both = targets.flat_map(|target| [(target, ""), (target, "--no-default-features")]);
+    let results: Vec<_> = both.map(|(target, features)| build(target, features)).collect();
+    passed(results.into_iter().collect())
 }
 
 /// Compiles the driver; returns a command that runs one of the kit's scripts with it.

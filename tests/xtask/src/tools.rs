@@ -53,14 +53,15 @@ pub(crate) fn install(setup: &Setup, tool: &Tool) -> Result<(), Failure> {
     cargo.env("CARGO_PROFILE_DEV_DEBUG", "0").quiet(&project.log(tool.name), Duration::from_secs(3600))
 }
 
-/// What the tools were compiled in is shared between them, and of no use afterwards.
+/// What the tools were compiled in is of no use afterwards.
 pub(crate) fn tidy(project: &Project) {
     // If it can't be removed, nothing is lost but room.
     std::fs::remove_dir_all(build_folder(project)).ok();
 }
 
+/// Shared between the tools, but not with another set-up at the same time, which would remove it.
 fn build_folder(project: &Project) -> std::path::PathBuf {
-    project.tools().join("build")
+    project.tools().join(format!("build-{}", std::process::id()))
 }
 
 fn version(project: &Project, tool: &Tool) -> Result<String, Failure> {
