@@ -149,6 +149,9 @@ export function sessionTests(open: Open): void {
 
     it("does not find the names of control tokens, which nobody wrote", async () => {
       expect(await find("im_end")).toEqual([]);
+      // Nor anything across one.
+      expect(await find("Hugging Face")).not.toEqual([]);
+      expect(await find("Hugging Face\nuser")).toEqual([]);
     });
 
     it("finds tokens", async () => {

@@ -20,6 +20,13 @@ describe("turns", () => {
     expect(text).toBe(ALL_ROWS[0]!.prompt_text + ALL_ROWS[0]!.answer_text);
   });
 
+  it("ends what comes before the boundary at the boundary", () => {
+    const ids = encode("one two three");
+    expect(ids.length).toBe(3);
+    const [turn] = turns(ids, 2, vocabulary);
+    expect(turn!.pieces).toEqual([{ kind: "text", text: "one two", after: false }, { kind: "text", text: " three", after: true }]);
+  });
+
   it("gives a character that the boundary cuts to the part behind it", () => {
     const ids = encode("a 👩 b");
     for (let boundary = 0; boundary <= ids.length; boundary++) {
