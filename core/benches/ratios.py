@@ -62,15 +62,9 @@ def resident():
     return int(next(line for line in open("/proc/self/status") if line.startswith("VmRSS")).split()[1]) * 1024
 
 
-def off_track(contexts):
-    """As the tree benchmark changes them: two of the last three tokens exchanged for others."""
-    other = lambda i, at: contexts[i % len(contexts)][at]
-    changed = []
-    for i, context in enumerate(contexts):
-        context = list(context)
-        context[-2], context[-3] = other(i * 7 + 3, 5), other(i * 5 + 1, 9)
-        changed.append(context)
-    return changed
+def contexts_of(name):
+    """The contexts that the tree benchmark has just used."""
+    return [json.loads(line) for line in open(TARGET / "tmp" / f"{name}.jsonl")]
 
 
 def reference_times():
@@ -91,12 +85,10 @@ def reference_times():
     times["locate 4096, off at 2000"] = each(million.locate, wrong)
     answer = lambda context: mrail.exact_answer(million, context, 64, set())
     times["answer 4600, 64 new"] = each(answer, [run[:4600] for run in runs[:40]])
-    trees = {"1M tokens": (million, runs), "coding.mrail": (coding, [s for s in coding.sessions if s is not None])}
-    for name, (map_, sessions) in trees.items():
-        sessions = [list(s) for s in sessions]
-        contexts = [s[: 40 + i * 13 % (len(s) - 40)] for i, s in enumerate(sessions) if len(s) > 41][:128]
-        for kind, some in ("on track", contexts), ("off track", off_track(contexts)):
-            times[f"tree of 31, {name}, {kind}"] = each(lambda context: map_.rail.tree(context, 31), some)
+    for name, map_ in ("1M tokens", million), ("coding.mrail", coding):
+        for kind in "on track", "off track":
+            tree = f"tree of 31, {name}, {kind}"
+            times[tree] = each(lambda context: map_.rail.tree(context, 31), contexts_of(tree))
     scratch = TARGET / "tmp" / "scratch.mrail"
     new = tokens[::-1][:4096]
 
