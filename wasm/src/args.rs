@@ -76,7 +76,7 @@ fn typed_array<T: Clone + Default>(
     }
     let view: &View = value.unchecked_ref();
     let too_large =
-        || Error::new("too-large", &format_args!("{name}: {} bytes do not fit into memory", view.byte_len()));
+        || Error::new("too-large", &format_args!("{name}: {} bytes do not fit into memory", view.byte_len() as u64));
     let mut copied = Vec::new();
     if view.byte_len() > isize::MAX as f64 {
         return Err(too_large());
