@@ -3,10 +3,9 @@
 //! Nothing is left out that a result needs: opening starts at a file's name and ends with the first result, and a track
 //! is added with the whole chain of its context.
 
-#[allow(clippy::missing_docs_in_private_items)]
 mod common;
 
-use common::{GEN_START, RUN, RUNS, corpus, million_map};
+use common::{CpuTime, GEN_START, RUN, RUNS, corpus, million_map};
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use mrail::anchor::{ArraySpec, Dtype, Scalars, Snapshot};
 use mrail::copy::encode_copy;
@@ -14,7 +13,6 @@ use mrail::record::Records;
 use mrail::{Map, Options, PrefixHash};
 use std::hint::black_box;
 use std::path::PathBuf;
-use std::time::Duration;
 
 const FILE: &str = "million.mrail";
 
@@ -25,7 +23,7 @@ fn million_file() -> PathBuf {
     path
 }
 
-fn opening(c: &mut Criterion) {
+fn opening(c: &mut Criterion<CpuTime>) {
     let path = million_file();
     let corpus = corpus();
     let open = || Map::open(std::fs::read(&path).unwrap(), Options::default()).unwrap();
@@ -61,7 +59,7 @@ fn contexts(corpus: &[u32], len: usize, wrong_from: usize) -> impl Iterator<Item
     })
 }
 
-fn finding(c: &mut Criterion) {
+fn finding(c: &mut Criterion<CpuTime>) {
     let bytes = million_map();
     let corpus = corpus();
     let map = Map::open(&bytes, Options::default()).unwrap();
@@ -90,7 +88,7 @@ fn finding(c: &mut Criterion) {
     assert!(GEN_START <= 4600 && RUNS == 200);
 }
 
-fn writing(c: &mut Criterion) {
+fn writing(c: &mut Criterion<CpuTime>) {
     let bytes = million_map();
     let corpus = corpus();
     let map = Map::open(&bytes, Options::default()).unwrap();
@@ -147,7 +145,7 @@ fn state(changed: usize) -> Snapshot {
     Snapshot::from_layers(arrays, layers).unwrap()
 }
 
-fn anchors(c: &mut Criterion) {
+fn anchors(c: &mut Criterion<CpuTime>) {
     let mut map = Map::create();
     let hash = |link: u32| PrefixHash::of(&[link]);
     for link in 0..8u32 {
@@ -168,7 +166,7 @@ fn anchors(c: &mut Criterion) {
 
 criterion_group! {
     name = benches;
-    config = Criterion::default().sample_size(10).warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2));
+    config = common::criterion();
     targets = opening, finding, writing, anchors
 }
 criterion_main!(benches);

@@ -7,14 +7,13 @@
 
 mod common;
 
-use common::{DATA, RUN, RUNS, million, million_map};
+use common::{CpuTime, DATA, RUN, RUNS, million, million_map};
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use mrail::draft::{Rail, RailOptions};
 use mrail::map::Run;
 use mrail::{Map, Options};
 use std::fmt::Write;
 use std::hint::black_box;
-use std::time::Duration;
 
 const CONTEXTS: usize = 256;
 const BUDGET: usize = 31;
@@ -32,7 +31,7 @@ fn off_track(contexts: &[Vec<u32>]) -> Vec<Vec<u32>> {
 }
 
 /// Measures trees, and leaves the contexts where the script that times the reference finds them.
-fn trees(c: &mut Criterion, name: &str, map: &mut Map<'_>, on_track: &[Vec<u32>]) {
+fn trees(c: &mut Criterion<CpuTime>, name: &str, map: &mut Map<'_>, on_track: &[Vec<u32>]) {
     let rail = map.rail();
     rail.index();
     for (kind, contexts) in [("on track", on_track), ("off track", &off_track(on_track))] {
@@ -45,7 +44,7 @@ fn trees(c: &mut Criterion, name: &str, map: &mut Map<'_>, on_track: &[Vec<u32>]
     }
 }
 
-fn bench(c: &mut Criterion) {
+fn bench(c: &mut Criterion<CpuTime>) {
     let runs = million();
     let log = || {
         let mut rail = Rail::new(RailOptions::default()).unwrap();
@@ -97,7 +96,7 @@ fn bench(c: &mut Criterion) {
 
 criterion_group! {
     name = benches;
-    config = Criterion::default().warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2)).sample_size(30);
+    config = common::criterion();
     targets = bench
 }
 criterion_main!(benches);

@@ -3,6 +3,49 @@
 // Each benchmark uses some of these.
 #![allow(dead_code)]
 
+use cpu_time::ThreadTime;
+use criterion::Criterion;
+use criterion::measurement::{Measurement, ValueFormatter, WallTime};
+use std::time::Duration;
+
+/// CPU time of the benchmark's thread: on a machine that does other things too, the clock on the wall counts those.
+pub(crate) struct CpuTime;
+
+impl Measurement for CpuTime {
+    type Intermediate = ThreadTime;
+    type Value = Duration;
+
+    fn start(&self) -> ThreadTime {
+        ThreadTime::now()
+    }
+
+    fn end(&self, start: ThreadTime) -> Duration {
+        start.elapsed()
+    }
+
+    fn add(&self, a: &Duration, b: &Duration) -> Duration {
+        *a + *b
+    }
+
+    fn zero(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn to_f64(&self, value: &Duration) -> f64 {
+        value.as_nanos() as f64
+    }
+
+    fn formatter(&self) -> &dyn ValueFormatter {
+        WallTime.formatter()
+    }
+}
+
+/// Short runs: what is compared differs by factors.
+pub(crate) fn criterion() -> Criterion<CpuTime> {
+    let half = Duration::from_millis(500);
+    Criterion::default().with_measurement(CpuTime).sample_size(20).warm_up_time(half).measurement_time(4 * half)
+}
+
 /// Where the project's test data lies.
 pub(crate) const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/");
 /// Runs in the big map.
