@@ -40,7 +40,7 @@ fn build_package(project: &Project) -> Result<PathBuf, Failure> {
             Failure::new("wasm-opt is not there: web/package.json must have `binaryen`").hint("cargo xtask setup")
         );
     }
-    rust::cmd(project, "wasm-pack", WASM)?.args("build wasm --mode no-install --target web").stream()?;
+    rust::cmd(project, "wasm-pack", WASM)?.args("build wasm --mode no-install --target web --profile wasm").stream()?;
     let folder = project.path("wasm/pkg");
     let manifest = folder.join("package.json");
     let text = fs::read_to_string(&manifest).map_err(Failure::doing("reading wasm/pkg/package.json"))?;

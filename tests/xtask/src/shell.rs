@@ -98,19 +98,19 @@ impl Cmd {
         self.judge(status, Vec::new())
     }
 
-    /// Runs it with its output on the terminal, and also returns the last line of standard output.
-    pub(crate) fn stream_last_line(mut self) -> Result<String, Failure> {
+    /// Runs it with its output on the terminal, and also returns what it wrote to standard output.
+    pub(crate) fn stream_and_keep(mut self) -> Result<String, Failure> {
         println!("$ {}", self.line);
         let mut child = self.command.stdout(Stdio::piped()).spawn().map_err(|error| self.not_started(&error))?;
-        let mut last = String::new();
+        let mut kept = String::new();
         if let Some(output) = child.stdout.take() {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
                 println!("{line}");
-                last = line;
+                kept.extend([&line, "\n"]);
             }
         }
         let status = child.wait();
-        self.judge(status, Vec::new()).map(|()| last)
+        self.judge(status, Vec::new()).map(|()| kept)
     }
 
     /// Runs it with its output in `log`, of which an excerpt is shown if it fails. Ended after `limit`.
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(shell("echo 1.2").read(), Some("1.2".into()));
         assert_eq!(shell("echo 1.2; false").read(), None);
         assert_eq!(Cmd::new(Path::new("no-such-program-here")).read(), None);
-        assert_eq!(shell("echo a; echo 16 of 16").stream_last_line().ok(), Some("16 of 16".into()));
+        assert_eq!(shell("echo a; echo 16 of 16").stream_and_keep().ok(), Some("a\n16 of 16\n".into()));
     }
 
     #[test]

@@ -94,6 +94,20 @@ fn passed(result: Result<(), Failure>) -> Result<Outcome, Failure> {
     result.map(|()| Outcome::Passed)
 }
 
+/// A test runner that ran nothing has ended well, too: that is no pass.
+fn tests_passed(runner: Cmd) -> Result<Outcome, Failure> {
+    match passing(&runner.stream_and_keep()?) {
+        0 => Err(Failure::new("it ended without an error, and without having run one test")),
+        _ => Ok(Outcome::Passed),
+    }
+}
+
+/// Sum of the N in `test result: ok. N passed; ...`.
+fn passing(output: &str) -> u32 {
+    let results = output.lines().filter_map(|line| line.split_once("test result: ok. ")?.1.split_once(" passed"));
+    results.filter_map(|(count, _)| count.parse::<u32>().ok()).sum()
+}
+
 fn fmt(run: &Run) -> Result<Outcome, Failure> {
     let hint = |failure: Failure| failure.hint("cargo fmt --all, also in each folder that is a workspace of its own");
     cargo(run, "fmt --all --check").stream().map_err(hint)?;
@@ -110,11 +124,11 @@ fn clippy(run: &Run) -> Result<Outcome, Failure> {
 }
 
 fn native(run: &Run) -> Result<Outcome, Failure> {
-    passed(cargo(run, "test --workspace --exclude mrail-conformance").stream())
+    tests_passed(cargo(run, "test --workspace --exclude mrail-conformance"))
 }
 
 fn vectors(run: &Run) -> Result<Outcome, Failure> {
-    passed(cargo(run, "test --release -p mrail-conformance").stream())
+    tests_passed(cargo(run, "test --release -p mrail-conformance"))
 }
 
 fn doc(run: &Run) -> Result<Outcome, Failure> {
@@ -159,8 +173,9 @@ fn live(run: &Run) -> Result<Outcome, Failure> {
 
 fn better(run: &Run) -> Result<Outcome, Failure> {
     // The script ends well whatever it found; its last line counts.
-    let line = kit(run, "better.py")?.stream_last_line()?;
-    if all_of(&line) {
+    let text = kit(run, "better.py")?.stream_and_keep()?;
+    let line = text.lines().last().unwrap_or_default();
+    if all_of(line) {
         return Ok(Outcome::Passed);
     }
     Err(Failure::new(format!("better.py ends with `{line}`, not with all of them")))
@@ -178,7 +193,7 @@ fn wasm_test(run: &Run, args: &str, driver: &str) -> Result<Outcome, Failure> {
     let found = found.ok_or_else(|| Failure::new(format!("{driver} is not there")).hint("cargo xtask setup"))?;
     let pack = rust::cmd(run.project, "wasm-pack", WASM)?.args("test --mode no-install --release --headless");
     let pack = pack.args(args).arg(found).arg("wasm");
-    passed(pack.env("WASM_BINDGEN_TEST_TIMEOUT", "300").stream())
+    tests_passed(pack.env("WASM_BINDGEN_TEST_TIMEOUT", "300"))
 }
 
 fn wasm_chromium(run: &Run) -> Result<Outcome, Failure> {
@@ -218,7 +233,7 @@ fn web_e2e(run: &Run) -> Result<Outcome, Failure> {
 }
 
 fn properties(run: &Run) -> Result<Outcome, Failure> {
-    passed(cargo(run, "test --release -p mrail").env("PROPTEST_CASES", "4000").stream())
+    tests_passed(cargo(run, "test --release -p mrail").env("PROPTEST_CASES", "4000"))
 }
 
 fn fuzz(run: &Run) -> Result<Outcome, Failure> {
@@ -238,7 +253,15 @@ fn fuzz(run: &Run) -> Result<Outcome, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::all_of;
+    use super::{all_of, passing};
+
+    #[test]
+    fn tests_are_counted_over_all_their_programs() {
+        let line = |count| format!("running {count} tests\n\ntest result: ok. {count} passed; 0 failed; 0 ignored\n");
+        assert_eq!(passing(&[line(3), line(0), line(39)].concat()), 42);
+        assert_eq!(passing(&line(0)), 0);
+        assert_eq!(passing("no tests to run!\n"), 0);
+    }
 
     #[test]
     fn only_all_of_some_is_good() {
