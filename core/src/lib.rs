@@ -56,14 +56,15 @@
 #[cfg(feature = "alloc")]
 extern crate alloc;
 
-#[cfg(feature = "alloc")]
 pub mod anchor;
 pub mod chain;
+#[cfg(any(feature = "alloc", feature = "heapless"))]
+mod content;
 #[cfg(feature = "alloc")]
 pub mod copy;
 #[cfg(feature = "alloc")]
 pub mod draft;
-#[cfg(feature = "alloc")]
+#[cfg(any(feature = "alloc", feature = "heapless"))]
 mod index;
 #[cfg(feature = "alloc")]
 pub mod map;
@@ -72,8 +73,9 @@ pub mod merge;
 pub mod record;
 #[cfg(feature = "alloc")]
 pub mod repair;
+#[cfg(any(feature = "alloc", feature = "heapless"))]
+mod rules;
 pub mod run;
-#[cfg(feature = "alloc")]
 pub mod tail;
 pub mod tokens;
 pub mod track;

@@ -8,14 +8,18 @@
 //! * it is shorter than a header, or
 //! * it is all zeros (a file system that had grown the file but not written it), or
 //! * it starts with a header of a known kind whose length agrees with as much of the payload's own counts as is there.
+//!
+//! Without the feature `alloc` an anchor's stream cannot be followed: a torn anchor with its whole header counts as damage.
 
 use crate::anchor::Anchor;
 use crate::record::{ANCHOR, DELTA, Fields, HEADER_LEN, Malformed, SESSION, TRACK, USE, header};
 use crate::run::TOKENS_AT;
 use crate::track;
-use alloc::boxed::Box;
-use alloc::vec;
+#[cfg(feature = "alloc")]
+use alloc::{boxed::Box, vec};
+#[cfg(feature = "alloc")]
 use miniz_oxide::inflate::TINFLStatus;
+#[cfg(feature = "alloc")]
 use miniz_oxide::inflate::core::{DecompressorOxide, decompress, inflate_flags};
 
 /// State of a file's end.
@@ -28,7 +32,7 @@ pub enum Tail {
         /// Bytes behind the last whole record.
         len: usize,
     },
-    /// Anything else. Appending is refused until the file was repaired ([`crate::repair`]).
+    /// Anything else. Appending is refused until the file was repaired (`mrail::repair`).
     Damaged {
         /// Bytes behind the last whole record.
         len: usize,
@@ -88,6 +92,9 @@ fn is_torn_anchor(kind: u8, length: u64, part: &[u8]) -> bool {
         // The JSON is cut off; its length, if it is there, must leave room for it.
         Err(Malformed::Short { needs, .. }) => needs <= length,
         Err(_) => false,
+        #[cfg(not(feature = "alloc"))]
+        Ok(_) => false,
+        #[cfg(feature = "alloc")]
         Ok(anchor) => match anchor.meta() {
             Ok(meta) if meta.compressed => !stream_ends_within(anchor.body),
             Ok(_) => true,
@@ -97,6 +104,7 @@ fn is_torn_anchor(kind: u8, length: u64, part: &[u8]) -> bool {
 }
 
 /// Whether a zlib stream ends inside `part`, or is none. Gives up, and says no, once it has delivered 64 times as much.
+#[cfg(feature = "alloc")]
 fn stream_ends_within(part: &[u8]) -> bool {
     const WINDOW: usize = 1 << 15;
     let flags = inflate_flags::TINFL_FLAG_PARSE_ZLIB_HEADER | inflate_flags::TINFL_FLAG_HAS_MORE_INPUT;
@@ -120,7 +128,7 @@ fn stream_ends_within(part: &[u8]) -> bool {
 
 const _: () = assert!(HEADER_LEN == 5, "the module's tests count on it");
 
-#[cfg(test)]
+#[cfg(all(test, feature = "alloc"))]
 mod tests {
     use super::*;
     use crate::anchor::{self, ArraySpec, Dtype, Scalars, Snapshot};

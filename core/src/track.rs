@@ -87,17 +87,42 @@ impl<'a> Track<'a> {
 
     /// The answer, decoded against `context`, which the caller has found to be this track's by its length and hash. Copies
     /// past the end of a shorter one give no tokens.
-    pub fn decode<'c>(&self, context: &'c [u32]) -> impl Iterator<Item = u32> + use<'a, 'c> {
-        self.ops().flat_map(move |op| {
-            let (literal, copied) = match op {
-                Op::Lit(tokens) => (tokens, &[][..]),
+    pub fn decode<'c>(&self, context: &'c [u32]) -> Decoded<'a, 'c> {
+        Decoded { ops: Fields::new(self.ops), context, literal: Tokens::default(), copied: &[] }
+    }
+}
+
+/// The tokens of a track's answer, in order.
+#[derive(Clone, Debug)]
+pub struct Decoded<'a, 'c> {
+    ops: Fields<'a>,
+    context: &'c [u32],
+    /// What is left of the operation at hand.
+    literal: Tokens<'a>,
+    copied: &'c [u32],
+}
+
+impl Iterator for Decoded<'_, '_> {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        loop {
+            if let Some(token) = self.literal.get(0) {
+                self.literal = self.literal.from(1);
+                return Some(token);
+            }
+            if let Some((&token, rest)) = self.copied.split_first() {
+                self.copied = rest;
+                return Some(token);
+            }
+            match read_op(&mut self.ops).ok()? {
+                Op::Lit(tokens) => self.literal = tokens,
                 Op::Copy { position, len } => {
-                    let from = context.get(position as usize..).unwrap_or_default();
-                    (Tokens::default(), from.get(..usize::from(len)).unwrap_or(from))
+                    let from = self.context.get(position as usize..).unwrap_or_default();
+                    self.copied = from.get(..usize::from(len)).unwrap_or(from);
                 }
-            };
-            literal.iter().chain(copied.iter().copied())
-        })
+            }
+        }
     }
 }
 

@@ -24,27 +24,46 @@
 //! Any bytes are safe. A damaged record is an error of the states that need it and of nothing else; memory stays within
 //! a small factor of the JSON and the decompressed bodies, and those grow only as their streams really deliver.
 
+#[cfg(feature = "alloc")]
 mod delta;
+#[cfg(feature = "alloc")]
 mod dtype;
+#[cfg(feature = "alloc")]
 mod encode;
+#[cfg(feature = "alloc")]
 mod error;
+#[cfg(feature = "alloc")]
 mod inflate;
+#[cfg(feature = "alloc")]
 mod json;
+#[cfg(feature = "alloc")]
 mod meta;
+#[cfg(feature = "alloc")]
 mod restore;
+#[cfg(feature = "alloc")]
 mod scalars;
+#[cfg(feature = "alloc")]
 mod snapshot;
+#[cfg(feature = "alloc")]
 mod spec;
-#[cfg(test)]
+#[cfg(all(test, feature = "alloc"))]
 mod tests;
 
+#[cfg(feature = "alloc")]
 pub use dtype::{Dtype, UnknownDtype};
+#[cfg(feature = "alloc")]
 pub use encode::{Encoded, MAX_CHAIN, Parent, encode};
+#[cfg(feature = "alloc")]
 pub use error::AnchorError;
+#[cfg(feature = "alloc")]
 pub use meta::Meta;
+#[cfg(feature = "alloc")]
 pub use restore::{Restored, restore};
+#[cfg(feature = "alloc")]
 pub use scalars::Scalars;
+#[cfg(feature = "alloc")]
 pub use snapshot::Snapshot;
+#[cfg(feature = "alloc")]
 pub use spec::{ArraySpec, DEFAULT_ROW_FIELDS};
 
 use crate::chain::PrefixHash;
@@ -61,7 +80,7 @@ pub struct Anchor<'a> {
     pub hash: PrefixHash,
     /// The state that a delta changes; none for a whole state.
     pub parent: Option<PrefixHash>,
-    /// What the record says about its arrays and layers; see [`Anchor::meta`].
+    /// What the record says about its arrays and layers.
     pub json: &'a [u8],
     /// The arrays, as the JSON says.
     pub body: &'a [u8],
@@ -81,6 +100,7 @@ impl<'a> Anchor<'a> {
     }
 
     /// What the record says about itself. O(JSON): nothing is decompressed.
+    #[cfg(feature = "alloc")]
     pub fn meta(&self) -> Result<Meta, AnchorError> {
         Meta::parse(self.json)
     }

@@ -11,9 +11,10 @@ pub mod locate;
 
 use crate::anchor::{Anchor, AnchorError, Restored, restore};
 use crate::chain::PrefixHash;
+use crate::content::Content;
 use crate::draft::{Rail, RailError, RailOptions};
 use crate::index::Index;
-use crate::record::{ANCHOR, DELTA, Malformed, NotAMap, Record, Records, SESSION, TRACK, USE, record_at};
+use crate::record::{Malformed, NotAMap, Record, Records, record_at};
 use crate::run::Session;
 use crate::tail::Tail;
 use crate::tokens::Tokens;
@@ -24,6 +25,8 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::num::NonZeroUsize;
 use hashbrown::{HashMap, HashSet};
+
+pub use crate::content::{Problem, Run};
 
 /// A map that drafts but never answers.
 #[derive(Clone, Debug)]
@@ -105,38 +108,6 @@ impl fmt::Display for OpenError {
 }
 
 impl core::error::Error for OpenError {}
-
-/// A record that was skipped since it cannot be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// Which foreign map it is in; `None` for the map's own bytes.
-    pub foreign: Option<usize>,
-    /// Where it starts.
-    pub offset: usize,
-    /// Its kind.
-    pub kind: u8,
-    /// What is wrong with it.
-    pub error: Malformed,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(foreign) = self.foreign {
-            write!(f, "foreign map {foreign}, ")?;
-        }
-        let Self { offset, kind, error, .. } = self;
-        write!(f, "offset {offset}: a {} record that cannot be read: {error}", crate::record::kind_name(*kind))
-    }
-}
-
-/// One run as the map holds it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Run<'m> {
-    /// Its tokens are here. `gen_start` of a foreign one is its length: it answers nothing.
-    Session(Session<'m>),
-    /// Its context lives elsewhere.
-    Track(Track<'m>),
-}
 
 /// Where a record is: which of the map's byte strings, and at what offset in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -276,37 +247,32 @@ impl<'a> Map<'a> {
     /// Takes one record in, or changes nothing.
     fn load_record(&mut self, record: Record<'_>, at: At, may_run: bool) -> Result<(), Malformed> {
         let foreign = at.source < self.own_source();
-        match record.kind {
-            SESSION => {
-                Session::parse(record.payload)?;
+        match Content::of(&record)? {
+            Content::Session(_) => {
                 if may_run {
                     self.slots.push(Slot { at, is_track: false });
                 }
             }
-            TRACK => {
-                let track = Track::parse(record.payload)?;
-                if foreign {
-                    // It has no number: it only drafts, and only once its context is at hand.
-                    self.foreign_tracks.push(at);
-                } else if may_run {
+            // It has no number: it only drafts, and only once its context is at hand.
+            Content::Track(_) if foreign => self.foreign_tracks.push(at),
+            Content::Track(track) => {
+                if may_run {
                     self.track_ends.add(&track, self.slots.len() as u32);
                     self.slots.push(Slot { at, is_track: true });
                 }
             }
-            USE => {
-                let Use { hash, hits } = Use::parse(record.payload)?;
+            Content::Use(Use { hash, hits }) => {
                 if !foreign {
                     let uses = self.uses.entry(hash).or_default();
                     *uses = uses.saturating_add(u64::from(hits));
                 }
             }
-            ANCHOR | DELTA => {
-                let anchor = Anchor::parse(record.kind, record.payload)?;
+            Content::Anchor(anchor) => {
                 if !foreign {
                     self.anchors.entry(anchor.hash).or_insert(at);
                 }
             }
-            _ => {}
+            Content::Unknown => {}
         }
         Ok(())
     }
