@@ -18,11 +18,11 @@ const SAMPLE: &str = "?url=maps/coding.mrail";
 
 /// Builds, serves and opens the page; returns when the server ends.
 pub(crate) fn run(project: &Project, port: Option<u16>, open: bool) -> Result<(), Failure> {
+    let port = free_port(port)?;
     let start = Instant::now();
     println!("demo: building the npm package and the web app (about 1 min the first time)");
     build::web_app(project)?;
     println!("demo: built in {}", crate::shell::took(start.elapsed()));
-    let port = free_port(port)?;
     let vite = project.path("web/node_modules/vite/bin/vite.js");
     let serve = project.cmd("node").arg(vite).args("preview --host 127.0.0.1 --strictPort --port");
     let mut server = serve.arg(port.to_string()).dir(&project.path("web")).start()?;
