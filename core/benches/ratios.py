@@ -1,7 +1,8 @@
 """Sets this library's speed and memory beside the reference's, on one machine in one run, and prints a table.
 
     python3 core/benches/ratios.py                 both sides, about five minutes
-    python3 core/benches/ratios.py --criterion     only this side again; the reference's figures are kept
+    python3 core/benches/ratios.py --here          only this side again; the reference's figures are kept
+    python3 core/benches/ratios.py --print         only the table of the last run
 
 Run it with a Python that has the reference: `cargo xtask setup` makes one at target/venv/bin/python. The machine should do
 nothing else meanwhile. Each figure includes all that its result needs: the same map, contexts and budgets on both sides.
@@ -142,8 +143,9 @@ def driver_memory():
 
 
 def main():
-    subprocess.run(["cargo", "bench", "-q", "-p", "mrail"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    if "--criterion" not in sys.argv or not KEPT.exists():
+    if "--print" not in sys.argv:
+        subprocess.run(["cargo", "bench", "-q", "-p", "mrail"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    if "--print" not in sys.argv and "--here" not in sys.argv or not KEPT.exists():
         json.dump(reference_times(), open(KEPT, "w"))
     reference = json.load(open(KEPT))
     print("| what | reference | here | ratio | to reach |\n|---|---|---|---|---|")
