@@ -6,7 +6,8 @@
 //! speed, never a single output token.
 //!
 //! This crate is the format and what can be asked of it: byte slices in, bytes out. It has no filesystem, no clock and no
-//! threads, needs `alloc` but not `std`, and contains no `unsafe`.
+//! threads, needs `alloc` but not `std`, and contains no `unsafe`. Where there is no allocator either, the feature
+//! `heapless` without `alloc` gives `fixed`: maps read in flash, with memory that is counted beforehand.
 //!
 //! ```
 //! use mrail::map::locate::End;
@@ -64,6 +65,8 @@ mod content;
 pub mod copy;
 #[cfg(feature = "alloc")]
 pub mod draft;
+#[cfg(feature = "heapless")]
+pub mod fixed;
 #[cfg(any(feature = "alloc", feature = "heapless"))]
 mod index;
 #[cfg(feature = "alloc")]

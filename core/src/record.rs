@@ -117,6 +117,12 @@ impl<'a> Records<'a> {
         }
     }
 
+    /// The same where the magic was checked before.
+    #[cfg(feature = "heapless")]
+    pub(crate) fn of_map(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: MAGIC.len() }
+    }
+
     /// End of the last record handed out: once the iterator is exhausted, the length of the file's valid part.
     #[must_use]
     pub fn position(&self) -> usize {

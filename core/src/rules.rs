@@ -182,7 +182,7 @@ fn survey<R: Reader>(
     let (mut at_end, mut inside, mut anchored) = (None, None, None);
     for at in 0..=len {
         let with_tracks = tracks.is_some_and(|longest| at <= longest);
-        if !with_tracks && !(anchors && at <= reach(&located)) {
+        if !(with_tracks || anchors && at <= reach(&located)) {
             break;
         }
         let Some(hash) = prefixes.next() else { break };
