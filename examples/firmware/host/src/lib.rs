@@ -1,0 +1,57 @@
+//! What the firmware asks, and what a computer answers to it.
+
+use mrail::{Map, Options};
+
+/// The map that lies in flash.
+pub const MAP: &[u8] = include_bytes!("../../../../tests/data/maps/general.mrail");
+/// Prompts that no run of the map is an answer to.
+const HELD_OUT: &str = include_str!("../../../../tests/data/maps/heldout.jsonl");
+
+/// Prompts that the map answers, and such that it does not.
+pub const KNOWN: usize = 10;
+/// See [`KNOWN`]; these come last.
+pub const UNKNOWN: usize = 5;
+/// Longest answer asked for.
+pub const MAX_NEW: usize = 96;
+/// What ends an answer: `<|im_end|>`.
+pub const STOP: &[u32] = &[2];
+
+fn map() -> Map<'static> {
+    Map::open(MAP, Options::default()).expect("the map is a map")
+}
+
+/// The map's hint, as `mrail index` writes it.
+pub fn hint() -> Vec<u8> {
+    mrail::fixed::hint::build(MAP).expect("the map is a map")
+}
+
+/// Ten contexts of the map's own runs, from all over it, then five prompts that it has no answer to.
+pub fn prompts() -> Vec<Vec<u32>> {
+    let map = map();
+    let contexts = (0..map.len()).filter_map(|run| match map.run(run)? {
+        mrail::map::Run::Session(session) => Some(session.context().iter().collect::<Vec<u32>>()),
+        mrail::map::Run::Track(_) => None,
+    });
+    let known: Vec<_> = contexts.step_by(map.len() / KNOWN).take(KNOWN).collect();
+    let held_out = HELD_OUT.lines().map(|line| {
+        let value: serde_json::Value = serde_json::from_str(line).expect("a line of JSON");
+        serde_json::from_value::<Vec<u32>>(value["prompt"].clone()).expect("a list of token ids")
+    });
+    let unknown: Vec<_> = held_out.filter(|prompt| map.answer(prompt, 1, STOP).is_none()).take(UNKNOWN).collect();
+    assert_eq!((known.len(), unknown.len()), (KNOWN, UNKNOWN));
+    [known, unknown].concat()
+}
+
+/// The lines that the firmware must print for the prompts, without their measurements: from the reader that has an
+/// allocator.
+pub fn expected() -> Vec<String> {
+    let map = map();
+    let answer = |prompt: &Vec<u32>| match map.answer(prompt, MAX_NEW, STOP) {
+        Some(answer) => {
+            let tokens: Vec<String> = answer.tokens.iter().map(ToString::to_string).collect();
+            format!("answer {}", tokens.join(" "))
+        }
+        None => format!("unknown after {}", map.locate(prompt).lcp),
+    };
+    prompts().iter().map(answer).collect()
+}

@@ -1,0 +1,18 @@
+//! Answers with tables in memory, filled at opening.
+
+#![no_std]
+#![no_main]
+
+use mrail::fixed::{Map, Rules, Tables};
+use mrail_firmware::board::{Clock, Out};
+use mrail_firmware::{demo, flash};
+
+mrail_firmware::program!(run);
+
+/// As `mrail size` prints it for the map.
+type Known<'a> = Map<'a, Tables<40, 0, 0, 14>>;
+
+fn run(out: &mut Out, clock: &Clock) -> bool {
+    let Ok(map) = Known::open(flash::MAP, Rules::default()) else { return false };
+    demo::ask_all(&map, out, clock)
+}
