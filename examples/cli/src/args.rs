@@ -58,6 +58,14 @@ pub(crate) enum Command {
     /// The old file stays beside the map as MAP.bak (.bak1, .bak2, ... where that exists). A map without damage is not
     /// touched.
     Repair(Repair),
+    /// Say how much memory a map needs where there is no allocator
+    ///
+    /// The first line is the type to paste into the program.
+    Size(Size),
+    /// Write the hint with which a map in flash is searched without tables
+    ///
+    /// A torn tail is left out with a warning. The hint is that of the map as it is: a map that grows needs a new one.
+    Index(Index),
 }
 
 #[derive(Debug, Args)]
@@ -155,6 +163,24 @@ pub(crate) struct Repair {
     /// Say what would be done, and write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Size {
+    /// The map
+    pub(crate) map: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Index {
+    /// The map
+    pub(crate) map: PathBuf,
+    /// The new hint
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// Replace FILE where it exists
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 /// How a map is opened.

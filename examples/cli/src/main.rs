@@ -48,5 +48,7 @@ fn run(command: &Command, out: &mut Out) -> error::Result<Exit> {
         Command::Dump(args) => commands::dump::run(args, out),
         Command::Merge(args) => commands::merge::run(args, out),
         Command::Repair(args) => commands::repair::run(args, out),
+        Command::Size(args) => commands::size::run(args, out),
+        Command::Index(args) => commands::index::run(args, out),
     }
 }

@@ -66,6 +66,7 @@ fn usage_is_code_2() {
         "info",
         "verify",
         "merge out.mrail",
+        "index coding.mrail",
         "locate coding.mrail",
         "locate coding.mrail --tokens x",
         "locate coding.mrail --tokens 4294967296",
