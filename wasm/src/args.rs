@@ -2,6 +2,11 @@
 //!
 //! Each error names the argument, says what it must be and what it is.
 
+#![allow(
+    clippy::cast_sign_loss,
+    reason = "doubles are checked before they become integers; lengths of arrays have no sign"
+)]
+
 use crate::Error;
 use js_sys::{Array, ArrayBuffer, Number, Reflect, Symbol, Uint8Array, Uint32Array};
 use mrail::draft::RailOptions;
@@ -32,17 +37,24 @@ fn wrong(name: &str, expected: &str, value: &JsValue) -> Error {
 /// The largest integer below which a double holds all integers.
 const MAX_SAFE: f64 = 9_007_199_254_740_991.0;
 
+/// A whole number from 0 to `max`.
+fn whole(value: &JsValue, max: f64) -> Option<f64> {
+    value.as_f64().filter(|number| number.fract() == 0.0 && (0.0..=max).contains(number))
+}
+
 /// A whole number; one that this machine cannot count to is as good as the largest that it can.
 pub(crate) fn count(name: &str, value: &JsValue) -> Result<usize, Error> {
-    let number = value.as_f64().filter(|number| number.fract() == 0.0 && (0.0..=MAX_SAFE).contains(number));
-    // A conversion of a double to an integer type saturates.
-    number.map(|number| number as usize).ok_or_else(|| wrong(name, "a whole number from 0 to 2^53 - 1", value))
+    // The conversion saturates.
+    whole(value, MAX_SAFE)
+        .map(|number| number as usize)
+        .ok_or_else(|| wrong(name, "a whole number from 0 to 2^53 - 1", value))
 }
 
 /// A whole number that has a field of 32 bits in the format.
 pub(crate) fn word(name: &str, value: &JsValue) -> Result<u32, Error> {
-    let number = value.as_f64().filter(|number| number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(number));
-    number.map(|number| number as u32).ok_or_else(|| wrong(name, "a whole number from 0 to 2^32 - 1", value))
+    whole(value, f64::from(u32::MAX))
+        .map(|number| number as u32)
+        .ok_or_else(|| wrong(name, "a whole number from 0 to 2^32 - 1", value))
 }
 
 /// An argument that may be left out.

@@ -99,7 +99,7 @@ impl MrailMap {
         info.set_anchors(whole);
         info.set_anchor_deltas(deltas);
         info.set_use_hashes(map.all_uses().len());
-        info.set_uses(map.all_uses().map(|(_, uses)| uses as f64).sum());
+        info.set_uses(map.all_uses().fold(0, |sum: u64, (_, uses)| sum.saturating_add(uses)) as f64);
         info.set_kinds(self.kinds());
         info.set_problems(map.problem_count());
         info

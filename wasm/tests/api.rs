@@ -423,10 +423,11 @@ fn an_answer_that_no_memory_holds_is_refused_or_cut() {
     assert_eq!(get(&map.run(&n(0.0)).unwrap().unwrap(), "answerLength").as_f64(), Some(40_000.0 * 65_535.0));
 }
 
+type Page<'m> = &'m dyn Fn(usize, usize) -> Vec<mrail_wasm::Plain>;
+
 #[wasm_bindgen_test]
 fn lists_come_in_pages() {
     let map = open(ANCHORS);
-    type Page<'m> = &'m dyn Fn(usize, usize) -> Vec<mrail_wasm::Plain>;
     let at = |start: usize, count: usize| (n(start as f64), n(count as f64));
     let runs = |start, count| map.runs(&at(start, count).0, &at(start, count).1).unwrap();
     let records = |start, count| map.records(&at(start, count).0, &at(start, count).1).unwrap();

@@ -11,6 +11,7 @@ use mrail::copy::encode_copy;
 use mrail::draft::RailOptions;
 use mrail::{Map, Options, PrefixHash, chain};
 use mrail_conformance::hostile::hostile;
+use mrail_conformance::sha::{hex, sha256, unhex};
 use mrail_conformance::vectors::{Group, Place, locate_differs, resolve, sessions, tree_differs};
 use mrail_conformance::verdict::verdict;
 use serde::Deserialize;
@@ -89,6 +90,9 @@ fn chains() {
         let start: PrefixHash = case["h0"].as_str().unwrap().parse().unwrap();
         let hashes: Vec<String> = chain::chain_from(start, &tokens).iter().map(ToString::to_string).collect();
         assert_eq!((hashes.last().map(String::as_str), hashes.len()), (case["end"].as_str(), tokens.len() + 1));
+        if let Some(all) = case["all_sha256"].as_str() {
+            assert_eq!(sha256(&unhex(&hashes.concat()).unwrap()), all);
+        }
         if let Some(wanted) = case["hashes"].as_array() {
             assert!(hashes.iter().eq(wanted), "{} tokens", tokens.len());
         }
@@ -103,7 +107,7 @@ fn contexts_are_located() {
         let found = map.locate(&context);
         let got = Place {
             lcp: found.lcp,
-            sid: found.run.map_or(-1, |run| run as i64),
+            sid: found.run.map_or(-1, |run| i64::try_from(run).unwrap()),
             anchor: found.anchor.map(|(hash, _)| hash.to_string()),
             position: found.anchor.map_or(0, |(_, position)| position as u32),
         };
@@ -166,8 +170,7 @@ fn answers_are_coded_as_copies() {
         assert!(encode_copy(&answer, &context, min_copy).is_ok());
         let map = Map::create();
         let append = map.prepare_track(&context, &answer, case["src"].as_str().unwrap(), min_copy).unwrap();
-        let payload: String = append.bytes()[5..].iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(payload, case["packed"].as_str().unwrap(), "{answer:?}");
+        assert_eq!(hex(&append.bytes()[5..]), case["packed"].as_str().unwrap(), "{answer:?}");
         checked += 1;
     }
     assert_eq!(checked, 120);

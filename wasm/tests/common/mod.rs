@@ -15,13 +15,16 @@ pub(crate) use data;
 
 pub(crate) const CODING: &[u8] = include_bytes!("../../../tests/data/maps/coding.mrail");
 
+#[expect(clippy::cast_sign_loss, reason = "the sign is checked")]
+pub(crate) fn number(object: &impl AsRef<JsValue>, key: &str) -> usize {
+    let number = get(object, key).as_f64().unwrap_or_else(|| panic!("{key} is no number"));
+    assert!(number.is_sign_positive(), "{key}: {number:?}");
+    number as usize
+}
+
 /// A property of an object.
 pub(crate) fn get(object: &impl AsRef<JsValue>, key: &str) -> JsValue {
     Reflect::get(object.as_ref(), &key.into()).unwrap()
-}
-
-pub(crate) fn number(object: &impl AsRef<JsValue>, key: &str) -> usize {
-    get(object, key).as_f64().unwrap_or_else(|| panic!("{key} is no number")) as usize
 }
 
 pub(crate) fn string(object: &impl AsRef<JsValue>, key: &str) -> String {
