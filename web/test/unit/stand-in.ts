@@ -43,7 +43,7 @@ export class StandIn {
     const [byteLength, runs] = [this.#bytes.length, this.sessions.length];
     return {
       byteLength, validLength: byteLength, tail: "none", runs, sessions: runs, tracks: 0, tokens, answerTokens, anchors: 0,
-      anchorDeltas: 0, useHashes: 0, uses: 0, kinds: [{ kind: 1, name: "SESSION", records: runs, bytes: byteLength - 8 }], problems: 0,
+      anchorDeltas: 0, useHashes: 0, uses: 0, kinds: [{ kind: 1, name: "SESSION", records: runs, bytes: byteLength - 8 }], problems: 0, foreignRuns: 0,
     };
   }
 
