@@ -31,10 +31,14 @@ fn main() {
 fn prompts() -> String {
     let prompts = host::prompts();
     let tokens = prompts.concat();
-    let ends: Vec<usize> = prompts.iter().map(|prompt| prompt.len()).scan(0, |end, len| {
-        *end += len;
-        Some(*end)
-    }).collect();
+    let ends: Vec<usize> = prompts
+        .iter()
+        .map(|prompt| prompt.len())
+        .scan(0, |end, len| {
+            *end += len;
+            Some(*end)
+        })
+        .collect();
     format!(
         "#[unsafe(link_section = \".map\")]\nstatic TOKENS: [u32; {}] = {tokens:?};\n\
          #[unsafe(link_section = \".map\")]\nstatic ENDS: [u16; {}] = {ends:?};\n",

@@ -1,6 +1,9 @@
-//! What the firmware asks, and what a computer answers to it.
+//! What the firmware asks, what a computer answers to it, and how the two are compared.
 
-use mrail::{Map, Options};
+pub mod elf;
+pub mod output;
+
+use mrail::{Map, Options, PrefixHash};
 
 /// The map that lies in flash.
 pub const MAP: &[u8] = include_bytes!("../../../../tests/data/maps/general.mrail");
@@ -42,16 +45,31 @@ pub fn prompts() -> Vec<Vec<u32>> {
     [known, unknown].concat()
 }
 
-/// The lines that the firmware must print for the prompts, without their measurements: from the reader that has an
-/// allocator.
-pub fn expected() -> Vec<String> {
+/// What the firmware must print for the prompts, without its measurements: from the reader that has an allocator.
+pub fn answers() -> Vec<String> {
     let map = map();
     let answer = |prompt: &Vec<u32>| match map.answer(prompt, MAX_NEW, STOP) {
-        Some(answer) => {
-            let tokens: Vec<String> = answer.tokens.iter().map(ToString::to_string).collect();
-            format!("answer {}", tokens.join(" "))
-        }
+        Some(answer) => format!("answer {}", joined(answer.tokens.iter())),
         None => format!("unknown after {}", map.locate(prompt).lcp),
     };
     prompts().iter().map(answer).collect()
+}
+
+/// The same for drafts of 31 nodes: token and parent of each, parents counted from 1.
+pub fn drafts() -> Vec<String> {
+    let mut map = map();
+    let mut draft = |prompt: &Vec<u32>| {
+        let tree = map.rail().tree(prompt, 31);
+        format!("tree {}", joined(tree.iter().map(|(token, parent)| format!("{token}/{}", parent + 1))))
+    };
+    prompts().iter().map(&mut draft).collect()
+}
+
+/// The same for a hash.
+pub fn hash() -> Vec<String> {
+    vec![format!("hash {}", joined(PrefixHash::of(&[1, 2, u32::MAX]).0.iter()))]
+}
+
+fn joined(words: impl Iterator<Item: ToString>) -> String {
+    words.map(|word| word.to_string()).collect::<Vec<_>>().join(" ")
 }

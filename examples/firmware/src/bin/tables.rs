@@ -13,6 +13,8 @@ mrail_firmware::program!(run);
 type Known<'a> = Map<'a, Tables<40, 0, 0, 14>>;
 
 fn run(out: &mut Out, clock: &Clock) -> bool {
-    let Ok(map) = Known::open(flash::MAP, Rules::default()) else { return false };
+    let open = || Known::open(flash::MAP, Rules::default());
+    let Ok(map) = open() else { return false };
+    out.text("open | ").number(clock.measure_once(open)).text("\n");
     demo::ask_all(&map, out, clock)
 }

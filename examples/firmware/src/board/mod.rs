@@ -137,8 +137,12 @@ impl Out {
 
     /// Hands on what was not printed yet.
     pub fn flush(&mut self) {
-        if let (Some(to), Some(line)) = (&mut self.to, self.line.get(..self.len)) {
-            to.write_all(line).ok();
+        let mut line = self.line.get(..self.len).unwrap_or_default();
+        while let (Some(to), false) = (&mut self.to, line.is_empty()) {
+            match to.write(line) {
+                Ok(written) if written > 0 => line = line.get(written..).unwrap_or_default(),
+                _ => self.to = None,
+            }
         }
         self.len = 0;
     }
