@@ -464,6 +464,31 @@ fn what_is_handed_out_is_plain_data() {
     }
 }
 
+/// `types.d.ts` is written by hand, so it could promise what is not there.
+#[wasm_bindgen_test]
+fn the_class_has_every_method_that_its_type_declares() {
+    let types = include_str!("../src/types.d.ts");
+    let (_, class) = types.split_once("export class MrailMap {").unwrap();
+    let (class, _) = class.split_once("\n}").unwrap();
+    let map = JsValue::from(open(CODING));
+    let constructor = get(&map, "constructor");
+    let mut found = 0;
+    for line in class.lines().map(str::trim).filter(|line| !line.starts_with(['/', '*', '['])) {
+        let (owner, signature) = line.strip_prefix("static ").map_or((&map, line), |rest| (&constructor, rest));
+        let Some((name, _)) = signature.split_once('(') else { continue };
+        if name != "private constructor" {
+            assert!(get(owner, name).is_function(), "{name}");
+            found += 1;
+        }
+    }
+    assert_eq!(found, 20);
+
+    let call = |name| get(&map, name).unchecked_into::<js_sys::Function>().call0(&map);
+    assert!(call("info").is_ok());
+    call("free").unwrap();
+    assert!(call("info").unwrap_err().is_instance_of::<js_sys::Error>(), "a map that is gone");
+}
+
 #[wasm_bindgen_test]
 fn tokens_are_found_in_runs() {
     let mut map = MrailMap::create();
