@@ -166,7 +166,7 @@ impl Default for Map<'_> {
 }
 
 impl<'a> Map<'a> {
-    /// A new map without records. Its file is its first append, or [`Map::bytes`] before any.
+    /// A new map without records. Its file starts as [`Map::bytes`], the magic alone; appends go behind that.
     #[must_use]
     pub fn create() -> Self {
         Self::empty(Options::default(), Rail::default())
