@@ -34,11 +34,9 @@ pub fn locate(data: &[u8]) {
                 tokens
             }
         });
-        for context in contexts.iter().chain(own) {
-            check(map, &naive, context);
-            for len in 0..context.len() {
-                check(map, &naive, &context[..len]);
-            }
+        own.for_each(|tokens| check(map, &naive, tokens));
+        for context in contexts {
+            (0..=context.len()).for_each(|len| check(map, &naive, &context[..len]));
         }
     }
 }
