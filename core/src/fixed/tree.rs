@@ -85,16 +85,14 @@ impl<const BUDGET: usize, const NMAX: usize, const NEWEST: usize, const DEPTH: u
         decay
     };
 
-    /// An empty tree.
-    #[must_use]
-    pub const fn new() -> Self {
-        const {
-            assert!(NMAX > 0 && NMAX <= 16, "n-grams have 1 to 16 tokens");
-            assert!(NEWEST > 0 && NMAX * NEWEST < END as usize, "places are numbered with 16 bits");
-            assert!(DEPTH <= END as usize && BUDGET <= END as usize, "depths and nodes are numbered with 16 bits");
-        }
-        let place = Place { weight: 0.0, at: 0, left: 0, next: END };
-        let node = Node { weight: 0.0, token: 0, age: 0, parent: END, first: END, last: END, depth: 0 };
+    // All zero, so that a static tree takes no flash, and a local one is cleared where it lies. What was not found or
+    // opened is not read.
+    const EMPTY: Self = {
+        assert!(NMAX > 0 && NMAX <= 16, "n-grams have 1 to 16 tokens");
+        assert!(NEWEST > 0 && NMAX * NEWEST < END as usize, "places are numbered with 16 bits");
+        assert!(DEPTH <= END as usize && BUDGET <= END as usize, "depths and nodes are numbered with 16 bits");
+        let place = Place { weight: 0.0, at: 0, left: 0, next: 0 };
+        let node = Node { weight: 0.0, token: 0, age: 0, parent: 0, first: 0, last: 0, depth: 0 };
         Self {
             tokens: Vec::new(),
             parents: Vec::new(),
@@ -105,6 +103,12 @@ impl<const BUDGET: usize, const NMAX: usize, const NEWEST: usize, const DEPTH: u
             opened: 0,
             born: 0,
         }
+    };
+
+    /// An empty tree.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self::EMPTY
     }
 
     /// How many nodes there are.
