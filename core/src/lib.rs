@@ -67,6 +67,8 @@ pub mod copy;
 pub mod draft;
 #[cfg(feature = "heapless")]
 pub mod fixed;
+#[cfg(feature = "flash")]
+pub mod flash;
 #[cfg(any(feature = "alloc", feature = "heapless"))]
 mod index;
 #[cfg(feature = "alloc")]
