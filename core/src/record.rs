@@ -93,7 +93,7 @@ impl Record<'_> {
     /// Where the next record starts.
     #[must_use]
     pub fn end(&self) -> usize {
-        self.offset + HEADER_LEN + self.payload.len()
+        self.offset.saturating_add(HEADER_LEN).saturating_add(self.payload.len())
     }
 }
 
@@ -246,7 +246,7 @@ impl<'a> Fields<'a> {
             needs: (self.at as u64).saturating_add(count),
             len: self.payload.len(),
         })?;
-        self.at += taken.len();
+        self.at = self.at.saturating_add(taken.len());
         Ok(taken)
     }
 

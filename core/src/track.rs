@@ -58,15 +58,15 @@ impl<'a> Track<'a> {
             .map_err(|error| Malformed::Text { field: "the source", at: source_at + error.valid_up_to() })?;
         let count = fields.u32("the number of operations")?;
         let ops = fields.rest();
-        let mut answer_len = 0;
+        let mut answer_len = 0_u64;
         // Each operation takes bytes, so a count that lies is found at the end of the payload, not by counting to 2^32.
         for _ in 0..count {
             match read_op(&mut fields)? {
-                Op::Lit(tokens) => answer_len += tokens.len() as u64,
+                Op::Lit(tokens) => answer_len = answer_len.saturating_add(tokens.len() as u64),
                 Op::Copy { position, len } if u64::from(position) + u64::from(len) > u64::from(context_len) => {
                     return Err(Malformed::CopyPastContext { position, len, context: context_len });
                 }
-                Op::Copy { len, .. } => answer_len += u64::from(len),
+                Op::Copy { len, .. } => answer_len = answer_len.saturating_add(u64::from(len)),
             }
         }
         fields.end()?;
