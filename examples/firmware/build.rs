@@ -8,6 +8,7 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     fs::write(out.join("general.mrail"), host::MAP).expect("OUT_DIR can be written");
     fs::write(out.join("general.idx"), host::hint()).expect("OUT_DIR can be written");
+    fs::write(out.join("track.mrail"), host::track()).expect("OUT_DIR can be written");
     fs::write(out.join("prompts.rs"), prompts()).expect("OUT_DIR can be written");
 
     let target = env::var("TARGET").expect("cargo sets TARGET");
@@ -33,7 +34,7 @@ fn prompts() -> String {
     let tokens = prompts.concat();
     let ends: Vec<usize> = prompts
         .iter()
-        .map(|prompt| prompt.len())
+        .map(Vec::len)
         .scan(0, |end, len| {
             *end += len;
             Some(*end)

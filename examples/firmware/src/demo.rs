@@ -17,27 +17,28 @@ const KNOWN: usize = 10;
 pub fn ask_all<L: Lists>(map: &Map<'_, L>, out: &mut Out, clock: &Clock) -> bool {
     let mut is_right = true;
     for (number, prompt) in flash::prompts().enumerate() {
-        let find = clock.measure(|| answer(map, prompt).is_some());
-        match answer(map, prompt) {
-            Some(answer) => {
-                let take = clock.measure(|| sum(answer.clone()));
-                out.text("answer");
-                let mut tokens = 0;
-                for token in answer {
-                    out.text(" ").number(token);
-                    tokens += 1;
-                }
-                out.text(" | find ").number(find).text(" take ").number(take).text(" tokens ").number(tokens);
-                is_right &= number < KNOWN;
-            }
-            None => {
-                out.text("unknown after ").number(map.locate(prompt).lcp as u32).text(" | find ").number(find);
-                is_right &= number >= KNOWN;
-            }
-        }
-        out.text("\n");
+        is_right &= ask(map, prompt, out, clock) == (number < KNOWN);
     }
     is_right
+}
+
+/// Asks for one context. Returns whether it was answered.
+pub fn ask<L: Lists>(map: &Map<'_, L>, context: &[u32], out: &mut Out, clock: &Clock) -> bool {
+    let find = clock.measure(|| answer(map, context).is_some());
+    let Some(answer) = answer(map, context) else {
+        let lcp = map.locate(context).lcp as u32;
+        out.text("unknown after ").number(lcp).text(" | find ").number(find).text("\n");
+        return false;
+    };
+    let take = clock.measure(|| sum(answer.clone()));
+    out.text("answer");
+    let mut tokens = 0;
+    for token in answer {
+        out.text(" ").number(token);
+        tokens += 1;
+    }
+    out.text(" | find ").number(find).text(" take ").number(take).text(" tokens ").number(tokens).text("\n");
+    true
 }
 
 /// One copy of it, measured and used.

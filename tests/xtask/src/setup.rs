@@ -21,6 +21,9 @@ const HALF_AN_HOUR: Duration = Duration::from_secs(1800);
 /// The Python reference that the tests compare with.
 const REFERENCE: &str = "0.4.0";
 
+/// What the firmware runs in.
+const QEMU: &[&str] = &["qemu-system-arm", "qemu-system-riscv32"];
+
 /// The oldest Node that Vite 8 runs on.
 const OLDEST_NODE: (u32, u32) = (20, 19);
 
@@ -31,6 +34,8 @@ pub(crate) enum Need {
     Wasm,
     /// The Rust compiler for microcontrollers.
     Embedded,
+    /// QEMU for microcontrollers.
+    Qemu,
     Chromium,
     Firefox,
     NodeModules,
@@ -49,6 +54,7 @@ impl Need {
     pub(crate) const ALL: &[Self] = &[
         Self::Wasm,
         Self::Embedded,
+        Self::Qemu,
         Self::Chromium,
         Self::Firefox,
         Self::NodeModules,
@@ -72,19 +78,25 @@ impl Need {
                 present: |project| rust::present(project, EMBEDDED),
                 install: |setup| rust::add(setup, EMBEDDED),
             },
+            Self::Qemu => Part {
+                what: "QEMU for Arm and RISC-V, which stands for the microcontrollers",
+                time: "20 s",
+                present: |project| QEMU.iter().all(|program| project.program(&[program]).is_some()),
+                install: |setup| packaged(setup, &QEMU.join(" and "), &["qemu-system-arm", "qemu-system-misc"]),
+            },
             Self::Chromium => Part {
                 what: "Chromium and its driver",
                 time: "30 s",
                 present: |project| chromium(project).is_some() && project.program(&["chromedriver"]).is_some(),
                 install: |setup| {
-                    browser(setup, "Chromium (or Chrome) and chromedriver", &["chromium", "chromium-driver"])
+                    packaged(setup, "Chromium (or Chrome) and chromedriver", &["chromium", "chromium-driver"])
                 },
             },
             Self::Firefox => Part {
                 what: "Firefox",
                 time: "30 s",
                 present: |project| project.program(&["firefox", "firefox-esr"]).is_some(),
-                install: |setup| browser(setup, "Firefox", &["firefox-esr"]),
+                install: |setup| packaged(setup, "Firefox", &["firefox-esr"]),
             },
             Self::NodeModules => Part {
                 what: "the web app's npm packages, as locked",
@@ -220,7 +232,8 @@ pub(crate) fn chromium(project: &Project) -> Option<std::path::PathBuf> {
     project.program(&["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"])
 }
 
-fn browser(setup: &Setup, what: &str, packages: &[&str]) -> Result<(), Failure> {
+/// What a system packages, and the project does not install by itself.
+fn packaged(setup: &Setup, what: &str, packages: &[&str]) -> Result<(), Failure> {
     if debian::possible() {
         return debian::apt(setup, packages);
     }
@@ -308,7 +321,9 @@ mod tests {
         use Need::*;
         assert!(Need::DEMO.iter().all(|need| Need::ALL.contains(need)));
         assert!(
-            ![Embedded, Chromium, Firefox, Reference, GeckoDriver, CargoFuzz].iter().any(|n| Need::DEMO.contains(n))
+            ![Embedded, Qemu, Chromium, Firefox, Reference, GeckoDriver, CargoFuzz]
+                .iter()
+                .any(|n| Need::DEMO.contains(n))
         );
     }
 }

@@ -1,6 +1,7 @@
 //! The steps of `cargo xtask test`, in the order in which they run: what tells most in the shortest time first.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::fs;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::build;
 use crate::package;
@@ -11,6 +12,11 @@ use crate::shell::{Cmd, Failure};
 
 /// Crates that are workspaces of their own, since they need other targets or toolchains.
 const OWN_WORKSPACES: &[&str] = &["tests/no_std", "tests/fuzz", "examples/firmware"];
+
+/// The sets of core's features that leave something out.
+const FEATURE_SETS: &[&str] = &["", "heapless", "flash", "heapless,flash", "alloc"];
+
+const BUILD_LIMIT: Duration = Duration::from_secs(600);
 
 /// The seed that every run repeats; the second one is new each time.
 const FIXED_SEED: u32 = 1;
@@ -71,8 +77,12 @@ pub(crate) const STEPS: &[Step] = &[
     Step::new("vectors", "the reference's stored vectors as Rust tests, optimised", vectors),
     Step::new("doc", "core's documentation builds without a warning", doc),
     Step::new("bench", "core's benchmarks compile", bench),
-    Step::new("no-std", "core builds alone, with an allocator and without, for four targets", no_std)
+    Step::new("no-std", "core builds alone with each set of its features, for four targets", no_std)
         .needs(&[Need::Wasm, Need::Embedded]),
+    Step::new("panic-never", "what answers from flash links only since nothing in it can panic", panic_never)
+        .needs(&[Need::Embedded]),
+    Step::new("firmware", "three microcontrollers answer in QEMU as a computer does, within their budgets", firmware)
+        .needs(&[Need::Embedded, Need::Qemu]),
     Step::new("live", "random calls on the driver and on the Python reference agree", live).needs(&[Need::Reference]),
     Step::new("better", "what the reference gets wrong is right here", better).needs(&[Need::Reference]),
     Step::new("wasm-chromium", "the wasm tests in headless Chromium", wasm_chromium).needs(WASM_IN_CHROMIUM),
@@ -141,13 +151,45 @@ fn bench(run: &Run) -> Result<Outcome, Failure> {
 
 fn no_std(run: &Run) -> Result<Outcome, Failure> {
     let build = |target: &str, features: &str| {
-        let cargo = rust::cmd(run.project, "cargo", target)?.arg("build").args(features).arg("--target").arg(target);
-        cargo.dir(&run.project.path("tests/no_std")).stream()
+        let cargo = rust::cmd(run.project, "cargo", target)?.args("build --features").arg(features);
+        cargo.arg("--target").arg(target).dir(&run.project.path("tests/no_std")).stream()
     };
     let targets = [WASM].into_iter().chain(EMBEDDED.iter().copied());
-    let both = targets.flat_map(|target| [(target, ""), (target, "--no-default-features")]);
-    let results: Vec<_> = both.map(|(target, features)| build(target, features)).collect();
+    let all = targets.flat_map(|target| FEATURE_SETS.iter().map(move |features| (target, features)));
+    let results: Vec<_> = all.map(|(target, features)| build(target, features)).collect();
     passed(results.into_iter().collect())
+}
+
+fn panic_never(run: &Run) -> Result<Outcome, Failure> {
+    let build = |target: &str, profile: &str| {
+        let cargo = rust::cmd(run.project, "cargo", target)?.args("build --package panic-never --profile");
+        Ok(cargo.arg(profile).arg("--target").arg(target).dir(&run.project.path("tests/no_std")))
+    };
+    let log = run.project.log("panic");
+    for target in EMBEDDED {
+        for profile in ["small", "release"] {
+            build(target, profile)?.stream()?;
+            // The proof must fail where something does panic.
+            let control = build(target, profile)?.args("--features panic").quiet(&log, BUILD_LIMIT);
+            let said = fs::read_to_string(&log).unwrap_or_default();
+            if control.is_ok() || !said.contains("undefined symbol: something_may_panic") {
+                return Err(Failure::new(format!("for {target}, what panics links, too, or fails for another reason"))
+                    .hint(format!("see {}", log.display())));
+            }
+        }
+    }
+    println!("with a panic in it, it does not link");
+    Ok(Outcome::Passed)
+}
+
+fn firmware(run: &Run) -> Result<Outcome, Failure> {
+    let folder = run.project.path("examples/firmware");
+    tests_passed(cargo(run, "test --package mrail-firmware-host").dir(&folder))?;
+    for target in EMBEDDED {
+        let host = rust::cmd(run.project, "cargo", target)?.args("run --quiet --release -- --target").arg(target);
+        host.dir(&folder).stream()?;
+    }
+    Ok(Outcome::Passed)
 }
 
 /// Compiles the driver; returns a command that runs one of the kit's scripts with it.

@@ -55,6 +55,24 @@ pub fn answers() -> Vec<String> {
     prompts().iter().map(answer).collect()
 }
 
+/// A map of one track: an answer of which most is copied from a long context, all prompts one behind the other.
+pub fn track() -> Vec<u8> {
+    let context = prompts().concat();
+    let copied = context.get(100..130).expect("there are some hundred tokens");
+    let answer = [&[504, 3575, 282][..], copied, &[30, 2]].concat();
+    let map = Map::create();
+    let mut file = map.bytes();
+    map.prepare_track(&context, &answer, "prompts", 4).expect("it is short").apply_to(&mut file);
+    file
+}
+
+/// The same for the track, asked for with its context.
+pub fn of_track() -> Vec<String> {
+    let map = Map::open(track(), Options::default()).expect("it was just made");
+    let answer = map.answer(&prompts().concat(), MAX_NEW, STOP).expect("its own context");
+    vec![format!("answer {}", joined(answer.tokens.iter()))]
+}
+
 /// The same for drafts of 31 nodes: token and parent of each, parents counted from 1.
 pub fn drafts() -> Vec<String> {
     let mut map = map();
@@ -63,6 +81,25 @@ pub fn drafts() -> Vec<String> {
         format!("tree {}", joined(tree.iter().map(|(token, parent)| format!("{token}/{}", parent + 1))))
     };
     prompts().iter().map(&mut draft).collect()
+}
+
+/// The same for a map that starts empty and learns an answer to the last prompt, and that it was used once: the file's
+/// length and checksum, then its answer.
+pub fn grown() -> Vec<String> {
+    let prompts = prompts();
+    let prompt = prompts.last().expect("there are some");
+    let run = [prompt, &[520, 725, 2][..]].concat();
+    let mut file = Map::create().bytes();
+    let mut map = Map::open(file.clone(), Options::default()).expect("it was just made");
+    let session = map.prepare_session(&run, prompt.len()).expect("it is short");
+    session.apply_to(&mut file);
+    map.commit(&session).expect("nothing came between");
+    map.prepare_use(PrefixHash::of(prompt), 1).expect("it is short").apply_to(&mut file);
+
+    let checksum = file.iter().fold(0_u32, |sum, &byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+    let map = Map::open(&file, Options::default()).expect("it was just made");
+    let answer = map.answer(prompt, MAX_NEW, STOP).expect("it was learned");
+    vec![format!("file {} {checksum}", file.len()), format!("answer {}", joined(answer.tokens.iter()))]
 }
 
 /// The same for a hash.

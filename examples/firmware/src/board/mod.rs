@@ -78,7 +78,7 @@ unsafe extern "Rust" {
 /// Runs the program and ends.
 fn run() -> ! {
     paint_stack();
-    let (mut out, clock) = (Out::new(), Clock::start());
+    let (mut out, clock) = (Out::open(), Clock::start());
     let is_right = program(&mut out, &clock);
     out.text("stack ").number(stack_used()).text("\n");
     exit(i32::from(!is_right))
@@ -98,7 +98,7 @@ pub struct Out {
 
 impl Out {
     /// Opens the debugger's console. Where there is none nothing is printed.
-    pub fn new() -> Self {
+    fn open() -> Self {
         Self { to: stdout().ok(), line: [0; 64], len: 0 }
     }
 
