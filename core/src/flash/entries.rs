@@ -2,6 +2,7 @@
 
 use super::error::Error;
 use super::io::Io;
+use super::layout::BUFFER;
 use super::walk::{Frame, State, Unit};
 use crate::record::HEADER_LEN;
 use embedded_storage::nor_flash::NorFlash;
@@ -82,7 +83,7 @@ impl<F: NorFlash> Entry<'_, F> {
     /// Hands the whole record out, header first, piece by piece.
     pub(super) fn copy(&mut self, mut out: impl FnMut(&[u8])) -> Result<(), Error<F::Error>> {
         let end = self.record.saturating_add(HEADER_LEN as u32).saturating_add(self.length);
-        self.io.pieces(self.record, end, |_, piece| {
+        self.io.pieces(self.record, end, &mut [0; BUFFER], |_, piece| {
             out(piece);
             true
         })?;

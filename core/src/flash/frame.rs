@@ -1,7 +1,7 @@
 //! Writing one record with its BEGIN and its SEAL, the words of its header last.
 
 use super::io::Io;
-use super::layout::{BUFFER, Crc, ERASED, Shape, begin, header, seal_header};
+use super::layout::{BUFFER, Crc, ERASED, Shape, begin, header, put, seal_header};
 use embedded_storage::nor_flash::NorFlash;
 
 /// A record under way. What is put in is written chunk by chunk, except for the words that hold the header.
@@ -23,36 +23,36 @@ pub(super) struct FrameWriter<'a, F> {
 }
 
 impl<'a, F: NorFlash> FrameWriter<'a, F> {
-    /// Writes the BEGIN at `at`. `sealed` bytes behind it are erased and in the region.
-    pub(super) fn begin(
-        io: &'a mut Io<F>,
-        at: u32,
-        kind: u8,
-        length: u32,
-        sealed: u32,
-    ) -> Result<FrameWriter<'a, F>, F::Error> {
-        let record = at.saturating_add(F::BEGIN_LEN as u32);
-        let chunk = begin(length, F::BEGIN_LEN);
-        io.write_first_last(at, chunk.get(..F::BEGIN_LEN).unwrap_or_default())?;
-        let (crc, held) = (Crc::START, [ERASED; BUFFER]);
-        let mut frame = Self { io, record, length, sealed, crc, held, chunk, put: 0, filled: 0 };
-        frame.put(&header(kind, length))?;
-        Ok(frame)
+    /// `sealed` bytes from `record` on, and a BEGIN's before it, are erased and in the region.
+    pub(super) fn new(io: &'a mut Io<F>, record: u32, length: u32, sealed: u32) -> Self {
+        let (held, chunk) = ([ERASED; BUFFER], [ERASED; BUFFER]);
+        Self { io, record, length, sealed, crc: Crc::START, held, chunk, put: 0, filled: 0 }
+    }
+
+    /// Writes the BEGIN.
+    pub(super) fn begin(&mut self, kind: u8) -> Result<(), F::Error> {
+        let at = self.record.saturating_sub(F::BEGIN_LEN as u32);
+        put(&mut self.chunk, 0, &begin(self.length, F::BEGIN_LEN));
+        self.io.write_first_last(at, self.chunk.get(..F::BEGIN_LEN).unwrap_or_default())?;
+        self.put(&header(kind, self.length))
     }
 
     /// Takes the next bytes of the payload.
     pub(super) fn put(&mut self, bytes: &[u8]) -> Result<(), F::Error> {
         self.crc.update(bytes);
-        self.put_unchecked(bytes)
+        self.place(bytes)
     }
 
-    fn put_unchecked(&mut self, bytes: &[u8]) -> Result<(), F::Error> {
+    fn place(&mut self, bytes: &[u8]) -> Result<(), F::Error> {
         for &byte in bytes {
-            if let Some(slot) = self.held.get_mut(self.put as usize).filter(|_| (self.put as usize) < F::HEADER_WORDS) {
-                *slot = byte;
-            } else if let Some(slot) = self.chunk.get_mut(self.filled) {
-                *slot = byte;
+            let slot = if (self.put as usize) < F::HEADER_WORDS {
+                self.held.get_mut(self.put as usize)
+            } else {
                 self.filled = self.filled.saturating_add(1);
+                self.chunk.get_mut(self.filled.saturating_sub(1))
+            };
+            if let Some(slot) = slot {
+                *slot = byte;
             }
             self.put = self.put.saturating_add(1);
             if self.filled >= F::CHUNK {
@@ -70,12 +70,12 @@ impl<'a, F: NorFlash> FrameWriter<'a, F> {
     }
 
     /// Seals the record and commits it: the word with its kind comes last.
-    pub(super) fn commit(mut self) -> Result<(), F::Error> {
+    pub(super) fn commit(&mut self) -> Result<(), F::Error> {
         let crc = self.crc.value();
-        self.put_unchecked(&seal_header(self.length, self.sealed))?;
-        self.put_unchecked(&crc.to_le_bytes())?;
+        self.place(&seal_header(self.length, self.sealed))?;
+        self.place(&crc.to_le_bytes())?;
         while self.put < self.sealed {
-            self.put_unchecked(&[ERASED])?;
+            self.place(&[ERASED])?;
         }
         self.flush()?;
         self.io.write_first_last(self.record, self.held.get(..F::HEADER_WORDS).unwrap_or_default())

@@ -41,14 +41,14 @@ impl<F: NorFlash> Io<F> {
         Ok(())
     }
 
-    /// Reads `from..to` piece by piece.
+    /// Reads `from..to` piece by piece into `buffer`, as long as `each` returns true.
     pub(super) fn pieces(
         &mut self,
         from: u32,
         to: u32,
+        buffer: &mut [u8; BUFFER],
         mut each: impl FnMut(u32, &[u8]) -> bool,
     ) -> Result<(), F::Error> {
-        let mut buffer = [0; BUFFER];
         let mut at = from;
         while at < to {
             let size = to.saturating_sub(at).min(BUFFER as u32);
@@ -65,7 +65,7 @@ impl<F: NorFlash> Io<F> {
     /// The first byte of `from..to` that is not erased.
     pub(super) fn first_written(&mut self, from: u32, to: u32) -> Result<Option<u32>, F::Error> {
         let mut found = None;
-        self.pieces(from, to, |at, piece| {
+        self.pieces(from, to, &mut [0; BUFFER], |at, piece| {
             found = piece.iter().position(|&byte| byte != ERASED).map(|index| at.saturating_add(index as u32));
             found.is_none()
         })?;

@@ -27,7 +27,7 @@ pub(super) const HEAD_FIELDS: usize = HEAD_WORD_AT + 2;
 /// Where the fields of BEGIN are.
 const BEGIN_LENGTH_AT: usize = HEADER_LEN;
 const BEGIN_COMPLEMENT_AT: usize = BEGIN_LENGTH_AT + 4;
-const BEGIN_FIELDS: usize = BEGIN_COMPLEMENT_AT + 4;
+pub(super) const BEGIN_FIELDS: usize = BEGIN_COMPLEMENT_AT + 4;
 /// Bytes of a SEAL without its filling.
 pub(super) const SEAL_FIELDS: usize = HEADER_LEN + 4;
 
@@ -84,12 +84,11 @@ pub(super) fn header(kind: u8, length: u32) -> [u8; HEADER_LEN] {
     [kind, a, b, c, d]
 }
 
-/// The magic and the head of a region with words of `word` bytes, `len` bytes in all.
-pub(super) fn head(word: u16, len: usize) -> [u8; BUFFER] {
-    let mut bytes = [ERASED; BUFFER];
+/// The magic and the head's fields, of a region with words of `word` bytes; with the filling, `len` bytes.
+pub(super) fn head(word: u16, len: usize) -> [u8; HEAD_FIELDS] {
+    let mut bytes = [VERSION; HEAD_FIELDS];
     put(&mut bytes, 0, &MAGIC);
     put(&mut bytes, MAGIC.len(), &header(HEAD, len.saturating_sub(HEAD_VERSION_AT) as u32));
-    put(&mut bytes, HEAD_VERSION_AT, &[VERSION]);
     put(&mut bytes, HEAD_WORD_AT, &word.to_le_bytes());
     bytes
 }
@@ -102,9 +101,9 @@ pub(super) fn parse_head(bytes: &[u8]) -> Option<(u8, u16)> {
     (1..=BUFFER).contains(&usize::from(word)).then_some((*version, word))
 }
 
-/// The BEGIN, `len` bytes in all, of a record with this payload.
-pub(super) fn begin(payload: u32, len: usize) -> [u8; BUFFER] {
-    let mut bytes = [ERASED; BUFFER];
+/// The fields of the BEGIN of a record with this payload; with the filling, `len` bytes.
+pub(super) fn begin(payload: u32, len: usize) -> [u8; BEGIN_FIELDS] {
+    let mut bytes = [0; BEGIN_FIELDS];
     put(&mut bytes, 0, &header(BEGIN, len.saturating_sub(HEADER_LEN) as u32));
     put(&mut bytes, BEGIN_LENGTH_AT, &payload.to_le_bytes());
     put(&mut bytes, BEGIN_COMPLEMENT_AT, &(!payload).to_le_bytes());
@@ -114,8 +113,12 @@ pub(super) fn begin(payload: u32, len: usize) -> [u8; BUFFER] {
 /// The length of the payload that a BEGIN announces, if `bytes` are exactly a BEGIN.
 pub(super) fn parse_begin(bytes: &[u8]) -> Option<u32> {
     let payload = u32::from_le_bytes(*bytes.get(BEGIN_LENGTH_AT..)?.first_chunk()?);
-    let expected = begin(payload, bytes.len());
-    (expected.get(..bytes.len())? == bytes).then_some(payload)
+    is_filled(bytes, &begin(payload, bytes.len())).then_some(payload)
+}
+
+/// Whether `bytes` are these fields and filling.
+pub(super) fn is_filled(bytes: &[u8], fields: &[u8]) -> bool {
+    bytes.strip_prefix(fields).is_some_and(is_erased)
 }
 
 /// The header of the SEAL behind a record with this payload; both together take `sealed` bytes.
@@ -187,12 +190,13 @@ mod tests {
     #[test]
     fn a_begin_that_is_programmed_in_part_is_none() {
         for payload in [0, 12, 0xFFFF, 0x1234_5678, u32::MAX] {
-            let whole = begin(payload, 16);
-            assert_eq!(parse_begin(&whole[..16]), Some(payload));
+            let mut whole = [ERASED; 16];
+            put(&mut whole, 0, &begin(payload, 16));
+            assert_eq!(parse_begin(&whole), Some(payload));
             for bit in 0..128 {
                 let mut torn = whole;
                 torn[bit / 8] |= 1 << (bit % 8);
-                assert!(torn == whole || parse_begin(&torn[..16]).is_none(), "{payload} bit {bit}");
+                assert!(torn == whole || parse_begin(&torn).is_none(), "{payload} bit {bit}");
             }
         }
     }

@@ -183,7 +183,8 @@ fn disguised<F: NorFlash>() -> Vec<u32> {
     record.extend(seal_header(16, sealed));
     record.extend(crc.value().to_le_bytes());
     record.resize(sealed as usize, 0xFF);
-    let mut frame = begin(16, F::BEGIN_LEN)[..F::BEGIN_LEN].to_vec();
+    let mut frame = begin(16, F::BEGIN_LEN).to_vec();
+    frame.resize(F::BEGIN_LEN, 0xFF);
     frame.extend(record);
     // Where it would begin at a word's border: the payload starts 17 bytes behind one.
     let skew = (2 * F::WORD).max(32) - 17;
@@ -560,10 +561,10 @@ fn only_a_region_is_opened_and_only_format_erases() {
     map.commit(&run).unwrap();
     assert_eq!(opened(&map.bytes()), Error::NotARegion { found: MAGIC });
     assert_eq!(opened(b"<!doctype html>"), Error::NotARegion { found: *b"<!doctyp" });
-    assert_eq!(opened(&head(8, 16)[..16]), Error::OtherWord { found: 8, expected: 4 });
+    assert_eq!(opened(&head(8, 16)), Error::OtherWord { found: 8, expected: 4 });
     let mut later = head(4, 16);
     later[13] = 2;
-    assert_eq!(opened(&later[..16]), Error::OtherVersion { found: 2, expected: 1 });
+    assert_eq!(opened(&later), Error::OtherVersion { found: 2, expected: 1 });
 }
 
 #[test]
@@ -658,7 +659,7 @@ fn a_writer_that_cuts_a_torn_tail_is_caught() {
     let mut region = open(&mut mock);
     region.end = region.valid_len();
     let end = region.end;
-    let error = FrameWriter::begin(&mut region.io, end, USE, USE_LEN, 28).err();
+    let error = FrameWriter::new(&mut region.io, end + 16, USE_LEN, 28).begin(USE).err();
     assert_eq!(error, Some(MockError::WrittenTwice(64 + end as usize + 4)));
     assert_eq!(mock.misuse, error);
 }

@@ -2,7 +2,7 @@
 
 use super::io::Io;
 use super::layout::{
-    BUFFER, Crc, ERASED, SEAL_FIELDS, Shape, VOID, header, is_content, is_erased, parse_begin, put, seal_header,
+    BUFFER, Crc, SEAL_FIELDS, Shape, VOID, header, is_content, is_erased, parse_begin, put, seal_header,
 };
 use crate::record::HEADER_LEN;
 use embedded_storage::nor_flash::NorFlash;
@@ -75,34 +75,33 @@ impl<F: NorFlash> Io<F> {
 
         self.read(record, words.get_mut(..F::HEADER_WORDS).unwrap_or_default())?;
         let [kind, ..] = *words;
-        if is_content(kind) && words.starts_with(&header(kind, length)) && checksum.is_some() {
-            let mut crc = Crc::START;
-            self.pieces(record, seal_at, |_, piece| {
-                crc.update(piece);
-                true
-            })?;
-            if checksum == Some(&crc.value().to_le_bytes()) {
-                return Ok(State::Committed { kind });
-            }
-        }
+        let announced = is_content(kind) && words.starts_with(&header(kind, length));
         // Over everything; where the words of the length are written already, over the record, before its SEAL.
         let all = header(VOID, sealed.saturating_sub(HEADER_LEN as u32));
         let alone = checksum.map(|_| header(VOID, length));
-        Ok(closing::<F>(words, [Some(all), alone]))
+        let uncommitted = closing::<F>(words, [Some(all), alone]);
+
+        let Some(checksum) = checksum.filter(|_| announced) else { return Ok(uncommitted) };
+        let mut crc = Crc::START;
+        self.pieces(record, seal_at, words, |_, piece| {
+            crc.update(piece);
+            true
+        })?;
+        let is_whole = *checksum == crc.value().to_le_bytes();
+        Ok(if is_whole { State::Committed { kind } } else { uncommitted })
     }
 
     /// Writes what is missing of a VOID's header, its kind last.
-    pub(super) fn close(&mut self, record: u32, header: &[u8]) -> Result<(), F::Error> {
-        let mut there = [0; BUFFER];
-        let there = there.get_mut(..F::HEADER_WORDS).unwrap_or_default();
-        self.read(record, there)?;
-        let mut whole = [ERASED; BUFFER];
-        put(&mut whole, 0, header);
-        let words = whole.chunks(F::WORD).zip(there.chunks(F::WORD)).enumerate();
-        let mut missing = words.filter_map(|(index, (new, old))| is_erased(old).then_some((index, new)));
-        let first = missing.next();
-        for (index, word) in missing.chain(first) {
-            self.write(record.saturating_add(index.saturating_mul(F::WORD) as u32), word)?;
+    pub(super) fn close(&mut self, record: u32, header: &[u8; HEADER_LEN]) -> Result<(), F::Error> {
+        let mut buffer = [0; BUFFER];
+        let word = buffer.get_mut(..F::WORD).unwrap_or_default();
+        for (index, part) in header.chunks(F::WORD).enumerate().rev() {
+            let at = record.saturating_add(index.saturating_mul(F::WORD) as u32);
+            self.read(at, word)?;
+            if is_erased(word) {
+                put(word, 0, part);
+                self.write(at, word)?;
+            }
         }
         Ok(())
     }
