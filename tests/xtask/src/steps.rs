@@ -151,7 +151,7 @@ fn bench(run: &Run) -> Result<Outcome, Failure> {
 
 fn no_std(run: &Run) -> Result<Outcome, Failure> {
     let build = |target: &str, features: &str| {
-        let cargo = rust::cmd(run.project, "cargo", target)?.args("build --features").arg(features);
+        let cargo = rust::cmd(run.project, "cargo", target)?.arg("build").arg(format!("--features={features}"));
         cargo.arg("--target").arg(target).dir(&run.project.path("tests/no_std")).stream()
     };
     let targets = [WASM].into_iter().chain(EMBEDDED.iter().copied());
