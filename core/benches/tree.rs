@@ -37,7 +37,9 @@ fn trees(c: &mut Criterion<CpuTime>, name: &str, map: &mut Map<'_>, on_track: &[
     for (kind, contexts) in [("on track", on_track), ("off track", &off_track(on_track))] {
         let name = format!("tree of {BUDGET}, {name}, {kind}");
         let mut text = String::new();
-        contexts.iter().for_each(|context| writeln!(text, "{context:?}").unwrap());
+        for context in contexts {
+            writeln!(text, "{context:?}").unwrap();
+        }
         std::fs::write(format!("{}/{name}.jsonl", env!("CARGO_TARGET_TMPDIR")), text).unwrap();
         let mut contexts = contexts.iter().cycle();
         c.bench_function(&name, |b| b.iter(|| rail.tree(black_box(contexts.next().unwrap()), BUDGET)));

@@ -36,16 +36,22 @@ impl PrefixHash {
     }
 }
 
+/// Hashes of the prefixes that go on from the one of `start` by one token of `context` after the other.
+#[cfg(any(feature = "alloc", feature = "heapless"))]
+pub(crate) fn longer(start: PrefixHash, context: &[u32]) -> impl Iterator<Item = PrefixHash> {
+    context.iter().scan(start, |hash, &token| {
+        *hash = hash.then(token);
+        Some(*hash)
+    })
+}
+
 /// Hashes of every prefix of `context`, starting from `start`: `context.len() + 1` of them, `start` first.
 #[cfg(feature = "alloc")]
 #[must_use]
 pub fn chain_from(start: PrefixHash, context: &[u32]) -> Vec<PrefixHash> {
     let mut hashes = Vec::with_capacity(context.len() + 1);
     hashes.push(start);
-    hashes.extend(context.iter().scan(start, |hash, &token| {
-        *hash = hash.then(token);
-        Some(*hash)
-    }));
+    hashes.extend(longer(start, context));
     hashes
 }
 

@@ -1,10 +1,10 @@
 //! One map from several.
 
+use crate::PrefixHash;
 use crate::map::{Map, OpenError, Options, Run};
-use crate::record::{HEADER_LEN, MAGIC, TRACK};
+use crate::record::{MAGIC, TRACK, USE, write_record};
 use crate::run::encode_session;
 use crate::usage::Use;
-use crate::{PrefixHash, record};
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use core::fmt;
@@ -73,15 +73,14 @@ pub fn merge(maps: &[&[u8]]) -> Result<(Vec<u8>, Merged), MergeError> {
                 }
             };
             match record {
-                Some(record) => push(&mut out, &record),
+                // It was a record's payload before, and so fits.
+                Some((kind, payload)) => write_record(&mut out, kind, &payload),
                 None => merged.repeated += 1,
             }
             merged.runs = sessions.len() + tracks.len();
         }
-        for Use { hash, hits } in map
-            .records()
-            .filter(|record| record.kind == record::USE)
-            .filter_map(|record| Use::parse(record.payload).ok())
+        for Use { hash, hits } in
+            map.records().filter(|record| record.kind == USE).filter_map(|record| Use::parse(record.payload).ok())
         {
             let at = *use_at.entry(hash).or_insert(uses.len());
             match uses.get_mut(at) {
@@ -94,7 +93,8 @@ pub fn merge(maps: &[&[u8]]) -> Result<(Vec<u8>, Merged), MergeError> {
         // A count past 32 bits takes several records.
         loop {
             let hits = u32::try_from(left).unwrap_or(u32::MAX);
-            push(&mut out, &Use { hash, hits }.encode());
+            let (kind, payload) = Use { hash, hits }.encode();
+            write_record(&mut out, kind, &payload);
             left -= u64::from(hits);
             if left == 0 {
                 break;
@@ -104,14 +104,6 @@ pub fn merge(maps: &[&[u8]]) -> Result<(Vec<u8>, Merged), MergeError> {
     Ok((out, merged))
 }
 
-/// Appends a record whose payload was a record's payload before, and so fits.
-pub(crate) fn push(out: &mut Vec<u8>, (kind, payload): &(u8, Vec<u8>)) {
-    out.reserve(HEADER_LEN + payload.len());
-    out.push(*kind);
-    out.extend((payload.len() as u32).to_le_bytes());
-    out.extend_from_slice(payload);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,14 +111,13 @@ mod tests {
 
     fn map(runs: &[(&[u32], usize)], track: Option<&[u32]>, hits: &[u32]) -> Vec<u8> {
         let mut map = Map::create();
-        let mut appends = Vec::new();
         for (tokens, gen_start) in runs {
             let append = map.prepare_session(tokens, *gen_start).unwrap();
             map.commit(&append).unwrap();
         }
         if let Some(context) = track {
-            appends.push(map.prepare_track(context, &[7], "src", 4).unwrap());
-            map.commit(&appends[0]).unwrap();
+            let append = map.prepare_track(context, &[7], "src", 4).unwrap();
+            map.commit(&append).unwrap();
         }
         for hits in hits {
             let append = map.prepare_use(PrefixHash::of(&[1]), *hits).unwrap();

@@ -42,6 +42,12 @@ pub fn kind_name(kind: u8) -> &'static str {
     }
 }
 
+/// Whether this crate knows what a record of a kind holds.
+#[must_use]
+pub fn is_known(kind: u8) -> bool {
+    matches!(kind, SESSION | ANCHOR | USE | DELTA | TRACK)
+}
+
 /// Bytes that are no map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotAMap {
@@ -151,6 +157,15 @@ pub(crate) fn record_at(bytes: &[u8], offset: usize) -> Option<Record<'_>> {
     let (kind, length, rest) = header(bytes.get(offset..)?)?;
     let payload = rest.get(..usize::try_from(length).ok()?)?;
     (kind != 0).then_some(Record { offset, kind, payload })
+}
+
+/// Appends a record whose payload's length fits its header, as the caller knows.
+#[cfg(feature = "alloc")]
+pub(crate) fn write_record(out: &mut alloc::vec::Vec<u8>, kind: u8, payload: &[u8]) {
+    out.reserve(HEADER_LEN + payload.len());
+    out.push(kind);
+    out.extend((payload.len() as u32).to_le_bytes());
+    out.extend_from_slice(payload);
 }
 
 /// Splits a header off: kind, declared length, what follows.
@@ -312,6 +327,12 @@ mod tests {
     fn kind_zero_ends_the_file() {
         let bytes = [&MAGIC[..], &[3, 0, 0, 0, 0], &[0; 10], &[3, 0, 0, 0, 0]].concat();
         assert_eq!(kinds(&bytes), (Vec::from([3]), 13));
+    }
+
+    #[test]
+    fn the_kinds_that_have_a_name_are_known() {
+        assert!((0..=u8::MAX).all(|kind| is_known(kind) == (kind_name(kind) != "unknown")));
+        assert_eq!((0..=u8::MAX).filter(|kind| is_known(*kind)).count(), 5);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! prefixes are hashed only where a map has some, and only as far as they can matter: once, in one pass from the first
 //! token on, of which nothing is kept.
 
-use crate::chain::PrefixHash;
+use crate::chain::{PrefixHash, longer};
 use crate::index::{self, Place, Sorted};
 use crate::run::Session;
 use crate::tokens::Tokens;
@@ -135,11 +135,7 @@ pub(crate) struct Answering {
 
 /// Hashes of every prefix of a context, the empty one first, each computed when it is asked for.
 pub(crate) fn prefixes(context: &[u32]) -> impl Iterator<Item = PrefixHash> {
-    let longer = context.iter().scan(PrefixHash::EMPTY, |hash, &token| {
-        *hash = hash.then(token);
-        Some(*hash)
-    });
-    core::iter::once(PrefixHash::EMPTY).chain(longer)
+    core::iter::once(PrefixHash::EMPTY).chain(longer(PrefixHash::EMPTY, context))
 }
 
 /// Finds a context, whose `prefixes` are given. O(context + log R) token comparisons for R runs.

@@ -86,7 +86,7 @@ impl<'a> Track<'a> {
     }
 
     /// The answer, decoded against `context`, which the caller has found to be this track's by its length and hash. Copies
-    /// past the end of a shorter one give no tokens.
+    /// past the end of a shorter one give what is there.
     pub fn decode<'c>(&self, context: &'c [u32]) -> Decoded<'a, 'c> {
         Decoded { ops: Fields::new(self.ops), context, literal: Tokens::default(), copied: &[] }
     }
@@ -143,7 +143,7 @@ fn read_op<'a>(fields: &mut Fields<'a>) -> Result<Op<'a>, Malformed> {
     }
 }
 
-/// Where a torn track's content ends, if it ends inside `part`: then its declared length is wrong.
+/// Whether a torn track's content ends inside `part`: then its declared length is wrong.
 pub(crate) fn ends_within(part: &[u8]) -> bool {
     let mut fields = Fields::new(part);
     let mut walk = || -> Result<(), Malformed> {
@@ -199,7 +199,6 @@ pub(crate) fn encode_track(
 mod tests {
     use super::*;
     use crate::copy::encode_copy;
-    use alloc::vec;
 
     fn payload(context: &[u32], answer: &[u32], source: &str) -> Vec<u8> {
         let ops = encode_copy(answer, context, 4).unwrap();
@@ -250,6 +249,6 @@ mod tests {
         assert_eq!(with(u32::MAX, &[]), Err(Malformed::Short { field: "an operation", needs: 19, len: 18 }));
         let text = [&3u32.to_le_bytes()[..], &[0; 8], &[2, 0], b"a\xFF", &[0; 4]].concat();
         assert_eq!(Track::parse(&text).map(|_| ()), Err(Malformed::Text { field: "the source", at: 15 }));
-        assert_eq!(with(0, &vec![]), Ok(()));
+        assert_eq!(with(0, &[]), Ok(()));
     }
 }

@@ -156,7 +156,7 @@ fn replace_rows(array: &mut [u8], row_len: usize, mask: &[u8], changed: &[u8]) {
     }
 }
 
-/// The decompressed body, taken bit by bit.
+/// The decompressed body, taken piece by piece.
 struct Body<'b> {
     bytes: &'b [u8],
     at: usize,

@@ -15,7 +15,7 @@ use super::{At, Map, Tail};
 use crate::anchor::{self, AnchorError, Restored, Snapshot};
 use crate::chain::PrefixHash;
 use crate::copy::{ZeroMinCopy, encode_copy};
-use crate::record::{HEADER_LEN, record_at};
+use crate::record::{record_at, write_record};
 use crate::run::{TOKENS_AT, encode_session};
 use crate::track::encode_track;
 use crate::usage::Use;
@@ -49,7 +49,7 @@ impl Append {
 }
 
 /// Why nothing can be appended. The map is unchanged.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteError {
     /// Behind the last whole record stands something that is not plainly one torn record; cutting it could lose good
     /// ones. [`crate::repair`] looks.
@@ -127,11 +127,9 @@ impl Map<'_> {
     }
 
     fn prepare(&self, (kind, payload): (u8, Vec<u8>)) -> Result<Append, WriteError> {
-        let len = narrow("bytes in a record", payload.len(), u64::from(u32::MAX))?;
-        let mut bytes = Vec::with_capacity(HEADER_LEN + payload.len());
-        bytes.push(kind);
-        bytes.extend(len.to_le_bytes());
-        bytes.extend(payload);
+        narrow("bytes in a record", payload.len(), u64::from(u32::MAX))?;
+        let mut bytes = Vec::new();
+        write_record(&mut bytes, kind, &payload);
         Ok(Append { offset: self.end(), bytes })
     }
 

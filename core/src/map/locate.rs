@@ -3,7 +3,7 @@
 //! The rules are in `rules`, where the reader without an allocator follows them too; here is what this map answers them.
 
 use super::{Map, Slot};
-use crate::chain::{PrefixHash, chain};
+use crate::chain::{PrefixHash, chain, longer};
 use crate::index::Index;
 use crate::rules::{self, Answering, Reader, Rules, Taken, prefixes};
 use crate::run::Session;
@@ -40,12 +40,9 @@ impl<'c> Chain<'c> {
             self.hashes.reserve(len + 1);
             self.hashes.push(PrefixHash::EMPTY);
         }
-        let mut last = self.hashes.last().copied().unwrap_or_default();
+        let last = self.hashes.last().copied().unwrap_or_default();
         let missing = self.context.get(self.hashes.len() - 1..len).unwrap_or_default();
-        self.hashes.extend(missing.iter().map(|&token| {
-            last = last.then(token);
-            last
-        }));
+        self.hashes.extend(longer(last, missing));
         self.hashes.get(len).copied().unwrap_or_default()
     }
 }

@@ -15,6 +15,7 @@ use crate::content::Content;
 use crate::draft::{Rail, RailError, RailOptions};
 use crate::index::Index;
 use crate::record::{Malformed, NotAMap, Record, Records, record_at};
+use crate::rules::Reader;
 use crate::run::Session;
 use crate::tail::Tail;
 use crate::tokens::Tokens;
@@ -288,12 +289,7 @@ impl<'a> Map<'a> {
 
     /// Tokens of a session by its number; none for anything else.
     fn tokens(&self, run: u32) -> Tokens<'_> {
-        match self.slot(run as usize) {
-            Some((Slot { is_track: false, .. }, record)) => {
-                Session::parse(record.payload).map(|session| session.tokens).unwrap_or_default()
-            }
-            _ => Tokens::default(),
-        }
+        self.session(run).map(|session| session.tokens).unwrap_or_default()
     }
 
     /// Number of runs: foreign sessions, then own sessions and tracks.
@@ -311,15 +307,8 @@ impl<'a> Map<'a> {
     /// A run by its number. O(1) for sessions, O(operations) for tracks.
     #[must_use]
     pub fn run(&self, run: usize) -> Option<Run<'_>> {
-        let (slot, record) = self.slot(run)?;
-        if slot.is_track {
-            return Track::parse(record.payload).ok().map(Run::Track);
-        }
-        let mut session = Session::parse(record.payload).ok()?;
-        if self.is_foreign(run) {
-            session.gen_start = session.tokens.len() as u32;
-        }
-        Some(Run::Session(session))
+        let run = u32::try_from(run).ok()?;
+        self.session(run).map(Run::Session).or_else(|| self.track(run).map(Run::Track))
     }
 
     /// Whether a run comes from a foreign map.

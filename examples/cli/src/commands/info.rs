@@ -5,7 +5,7 @@ use crate::error::{Exit, Failure, Result};
 use crate::files;
 use crate::output::{BAD, Cell, ODD, Out, Table, complain, count};
 use crate::summary::{Summary, tail_text};
-use mrail::record::{MAGIC, kind_name};
+use mrail::record::{MAGIC, is_known, kind_name};
 use mrail::tail::Tail;
 use std::io::Write;
 
@@ -39,10 +39,7 @@ fn print(summary: &Summary, out: &mut Out) -> Result<()> {
     let share = |bytes: u64| format!("{:>5.1}%", bytes as f64 * 100.0 / summary.bytes.max(1) as f64);
     let mut table = Table::new(&["kind", "records", "bytes", "share"]);
     for (&kind, &(records, bytes)) in &summary.kinds {
-        let name = match kind_name(kind) {
-            "unknown" => format!("unknown ({kind})"),
-            name => name.to_owned(),
-        };
+        let name = if is_known(kind) { kind_name(kind).to_owned() } else { format!("unknown ({kind})") };
         table.row([name.into(), records.into(), bytes.into(), share(bytes).into()]);
     }
     let magic = MAGIC.len() as u64;

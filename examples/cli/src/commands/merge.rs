@@ -7,6 +7,7 @@ use crate::output::{Cell, ODD, Out, Table, complain};
 use crate::progress::Progress;
 use crate::summary::{Summary, tail_text};
 use mrail::merge::{Merged, merge};
+use mrail::record::is_known;
 use mrail::tail::Tail;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -123,6 +124,6 @@ fn print(merged: &Merged, result: &Summary, maps: &[Summary], out: &mut Out) -> 
 
 fn unknown_records(maps: &[Summary]) -> usize {
     let kinds = maps.iter().flat_map(|map| &map.kinds);
-    let unknown = kinds.filter(|(kind, _)| mrail::record::kind_name(**kind) == "unknown");
+    let unknown = kinds.filter(|(kind, _)| !is_known(**kind));
     unknown.map(|(_, (records, _))| *records as usize).sum()
 }

@@ -1,5 +1,6 @@
 //! What verifying found.
 
+use mrail::record::{is_known, kind_name};
 use std::collections::BTreeMap;
 
 /// One thing to say about one place.
@@ -59,12 +60,11 @@ pub(super) struct Report {
 impl Report {
     /// Each kind with its tally. Kinds that this library does not know are one.
     pub(super) fn tallies(&self) -> impl Iterator<Item = (&'static str, Tally)> {
-        self.tallies.iter().map(|(kind, tally)| (mrail::record::kind_name(*kind), *tally))
+        self.tallies.iter().map(|(kind, tally)| (kind_name(*kind), *tally))
     }
 
-    pub(super) fn tally(&mut self, kind: u8) -> &mut Tally {
-        let known = mrail::record::kind_name(kind) != "unknown";
-        self.tallies.entry(if known { kind } else { u8::MAX }).or_default()
+    fn tally(&mut self, kind: u8) -> &mut Tally {
+        self.tallies.entry(if is_known(kind) { kind } else { u8::MAX }).or_default()
     }
 
     pub(super) fn good(&mut self, kind: u8) {
