@@ -64,7 +64,7 @@ impl Block {
 fn place(located: fixed::Located) -> Place {
     Place {
         lcp: located.lcp,
-        sid: located.run.map_or(-1, |run| run as i64),
+        sid: located.run.map_or(-1, |run| i64::try_from(run).unwrap()),
         anchor: located.anchor.map(|(hash, _)| hash.to_string()),
         position: located.anchor.map_or(0, |(_, len)| len as u32),
     }

@@ -1,6 +1,6 @@
 //! Maps and contexts out of any bytes: few distinct tokens, so that prefixes are shared, and short runs.
 
-/// One run of a scenario.
+/// One record of a scenario.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     Session { tokens: Vec<u32>, gen_start: usize },

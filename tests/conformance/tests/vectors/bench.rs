@@ -26,10 +26,12 @@ impl Bench {
             println!("{family}: not in this folder");
             return None;
         };
+        Some((Self::new(folder), vectors))
+    }
+
+    fn new(folder: Folder) -> Self {
         let (driver, copies) = (Driver::default(), TempDir::new().unwrap());
-        let bench =
-            Self { folder, driver, copies, sessions: HashMap::new(), checked: 0, left_out: 0, faults: Vec::new() };
-        Some((bench, vectors))
+        Self { folder, driver, copies, sessions: HashMap::new(), checked: 0, left_out: 0, faults: Vec::new() }
     }
 
     /// Where a new map may be made.
@@ -60,8 +62,9 @@ impl Bench {
         for extra in request.get_mut("extra").and_then(Value::as_array_mut).into_iter().flatten() {
             extra[0] = json!(self.copy(extra[0].as_str().unwrap()));
         }
+        // Not counted as a check: a family whose cases are not where they are looked for must fail.
         let answer = self.driver.ask(&request);
-        self.check(answer["ok"] == true, || format!("{}: {answer}", path.display()));
+        assert_eq!(answer["ok"], true, "{}: {answer}", path.display());
     }
 
     /// The tokens of a recipe whose sessions are those of a map.
@@ -114,4 +117,22 @@ impl Bench {
 /// The elements of a list.
 pub(crate) fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
+}
+
+#[test]
+#[should_panic(expected = "no vectors")]
+fn a_family_whose_cases_are_not_found_fails() {
+    let mut bench = Bench::new(Folder::find().unwrap());
+    let path = bench.new_path("new.mrail");
+    bench.open_path(&path, &json!({}));
+    bench.done("a family");
+}
+
+#[test]
+#[should_panic(expected = "1 of 2 wrong")]
+fn one_fault_among_checks_fails() {
+    let mut bench = Bench::new(Folder::find().unwrap());
+    bench.check(true, String::new);
+    bench.no_fault(Some("got 1, want 2".to_owned()), || "a case".to_owned());
+    bench.done("a family");
 }
