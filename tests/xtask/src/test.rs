@@ -42,10 +42,10 @@ impl Plan {
 }
 
 /// Names of steps, all of which exist.
-fn names(list: &str) -> Result<BTreeSet<&str>, String> {
-    let names: BTreeSet<&str> = list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+fn names(given: &str) -> Result<BTreeSet<&str>, String> {
+    let names: BTreeSet<&str> = given.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
     match names.iter().find(|name| STEPS.iter().all(|step| step.name != **name)) {
-        Some(name) => Err(format!("there is no step `{name}`; there are:\n{}", list_text())),
+        Some(name) => Err(format!("there is no step `{name}`; there are:\n{}", list())),
         None if names.is_empty() => Err("a list of steps is empty".into()),
         None => Ok(names),
     }
@@ -53,10 +53,6 @@ fn names(list: &str) -> Result<BTreeSet<&str>, String> {
 
 /// The steps for people.
 pub(crate) fn list() -> String {
-    list_text()
-}
-
-fn list_text() -> String {
     let line = |step: &Step| {
         let full = if step.only_full { " (only with --full)" } else { "" };
         format!("  {:14} {}{full}\n", step.name, step.what)
