@@ -23,7 +23,6 @@ export class Tokenizer {
   readonly template: ChatTemplate;
   readonly stop: Uint32Array;
   readonly model: string;
-  readonly contextLength: number;
   readonly #encoder: HuggingFace;
 
   constructor(packed: Uint8Array, config: TokenizerConfig) {
@@ -35,7 +34,6 @@ export class Tokenizer {
     this.template = new ChatTemplate(config.chat_template);
     this.stop = Uint32Array.from(config.stop_token_ids);
     this.model = config.source.model;
-    this.contextLength = config.model_max_length;
     this.#encoder = new HuggingFace(json, config);
   }
 

@@ -55,7 +55,7 @@ interface Size {
 function sizes(info: MapInfo): HTMLElement {
   const rows: Size[] = info.kinds
     .filter(({ records }) => records > 0)
-    .map(({ kind, name, records, bytes }) => ({ className: name === "unknown" ? "unknown" : `kind-${kind}`, label: name === "unknown" ? `unknown (${kind})` : name.toLowerCase(), records, bytes }));
+    .map(({ kind, name, records, bytes }) => ({ className: name === "unknown" ? "unknown" : `kind-${kind}`, label: name === "unknown" ? `unknown (${kind})` : name, records, bytes }));
   const behind = info.byteLength - info.validLength;
   if (behind > 0) rows.push({ className: "tail", label: info.tail === "torn" ? "torn tail" : "not readable", records: undefined, bytes: behind });
   return h(
@@ -123,7 +123,7 @@ export function damageNotices({ info, problems }: Opened): HTMLElement[] {
   if (info.problems > 0) {
     found.push(
       notice("warn", `${counted(info.problems, "record")} could not be read and ${info.problems === 1 ? "is" : "are"} left out.`, [
-        h("ul", {}, ...problems.map(({ offset, name, problem }) => h("li", {}, `byte ${formatCount(offset)}, ${name.toLowerCase()}: ${problem}`))),
+        h("ul", {}, ...problems.map(({ offset, name, problem }) => h("li", {}, `byte ${formatCount(offset)}, ${name}: ${problem}`))),
         problems.length < info.problems && `The first ${problems.length} are listed.`,
       ]),
     );

@@ -11,9 +11,9 @@ const FLAGS = [
   "--disable-sync",
 ];
 
-/** Chromium: the one that CHROMIUM names, or the first on PATH. */
+/** Chromium: the one that MRAIL_CHROMIUM names, as `cargo xtask test` sets it, or the first on PATH. */
 function executable() {
-  if (process.env.CHROMIUM) return process.env.CHROMIUM;
+  if (process.env.MRAIL_CHROMIUM) return process.env.MRAIL_CHROMIUM;
   for (const name of ["chromium", "chromium-browser", "google-chrome"]) {
     try {
       return execFileSync("which", [name], { encoding: "utf8" }).trim();
@@ -21,7 +21,7 @@ function executable() {
       // The next one.
     }
   }
-  throw new Error("no Chromium on PATH, and CHROMIUM is not set");
+  throw new Error("no Chromium on PATH, and MRAIL_CHROMIUM is not set");
 }
 
 /** A headless browser with a fresh profile. */

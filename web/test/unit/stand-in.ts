@@ -11,14 +11,12 @@ interface Session {
  * The package itself is tested with the same handlers in package.test.ts.
  */
 export class StandIn {
-  static opened = 0;
   readonly sessions: Session[] = [];
   readonly #bytes: Uint8Array;
   readonly #trusted: boolean;
   freed = false;
 
   constructor(bytes: Uint8Array, trusted: boolean) {
-    StandIn.opened++;
     this.#bytes = bytes;
     this.#trusted = trusted;
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -43,7 +41,7 @@ export class StandIn {
     const [byteLength, runs] = [this.#bytes.length, this.sessions.length];
     return {
       byteLength, validLength: byteLength, tail: "none", runs, sessions: runs, tracks: 0, tokens, answerTokens, anchors: 0,
-      anchorDeltas: 0, useHashes: 0, uses: 0, kinds: [{ kind: 1, name: "SESSION", records: runs, bytes: byteLength - 8 }], problems: 0, foreignRuns: 0,
+      anchorDeltas: 0, useHashes: 0, uses: 0, kinds: [{ kind: 1, name: "session", records: runs, bytes: byteLength - 8 }], problems: 0, foreignRuns: 0,
     };
   }
 
