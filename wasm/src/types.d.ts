@@ -11,7 +11,7 @@ export interface OpenOptions {
   trusted: boolean;
   /** Prompt positions are indexed only at multiples of `stride` (FORMAT: stride). Default 1. */
   stride?: number;
-  /** Index only the first `limit` runs of the map. Default: all. */
+  /** Load only the first `limit` runs of the map: the others have no number. Default: all. */
   limit?: number;
   /** Longest n-gram of the draft rail, 1 to 16. Default 6. */
   nmax?: number;
