@@ -40,8 +40,8 @@ pub enum Tail {
 }
 
 impl Tail {
-    /// Looks at what stands behind the last whole record. O(1) for a torn session, O(tail) for a track, and at
-    /// most 64 times the tail for an anchor, whose compressed stream is followed to its end.
+    /// Looks at what stands behind the last whole record. O(1) for a torn session, O(tail) for a track; the compressed stream
+    /// of an anchor is followed for 64 times the tail, or for 64 MiB.
     #[must_use]
     pub fn of(rest: &[u8]) -> Self {
         let len = rest.len();
@@ -97,13 +97,22 @@ fn is_torn_anchor(kind: u8, length: u64, part: &[u8]) -> bool {
         #[cfg(feature = "alloc")]
         Ok(anchor) => match anchor.meta() {
             Ok(meta) if meta.compressed => !stream_ends_within(anchor.body),
-            Ok(_) => true,
+            // What is not compressed has a length that is known; but for a delta's, which depends on what changed.
+            Ok(meta) => {
+                let body = length.checked_sub((part.len() - anchor.body.len()) as u64);
+                anchor.parent.is_none() && body.is_some() && meta.whole_len() == body
+            }
             Err(_) => false,
         },
     }
 }
 
-/// Whether a zlib stream ends inside `part`, or is none. Gives up, and says no, once it has delivered 64 times as much.
+/// A stream is followed for 64 times what there is of it, or of this.
+#[cfg(feature = "alloc")]
+pub(crate) const PART: usize = 1 << 20;
+
+/// Whether a zlib stream ends inside `part`, or is none, or delivers so much that nobody has followed it to the end: then
+/// nothing says that the good records behind it are not there.
 #[cfg(feature = "alloc")]
 fn stream_ends_within(part: &[u8]) -> bool {
     const WINDOW: usize = 1 << 15;
@@ -111,7 +120,7 @@ fn stream_ends_within(part: &[u8]) -> bool {
     let mut state = Box::<DecompressorOxide>::default();
     let mut window = vec![0; WINDOW];
     let (mut read, mut at, mut delivered) = (0, 0, 0);
-    while delivered <= part.len().saturating_mul(64) {
+    while delivered <= part.len().max(PART).saturating_mul(64) {
         let rest = part.get(read..).unwrap_or_default();
         let (status, taken, given) = decompress(&mut state, rest, &mut window, at, flags);
         read += taken;
@@ -123,7 +132,7 @@ fn stream_ends_within(part: &[u8]) -> bool {
             _ => return true,
         }
     }
-    false
+    true
 }
 
 #[cfg(all(test, feature = "alloc"))]
@@ -185,6 +194,49 @@ mod tests {
                     assert_eq!(Tail::of(&bytes), Tail::Damaged { len: bytes.len() }, "bit {bit} of {first:?}");
                 }
             }
+        }
+    }
+
+    /// A record of a state of so many zeros.
+    fn zeros(len: usize) -> Vec<u8> {
+        let array = ArraySpec::new("a", Dtype::UInt8, [len as u64]);
+        let state = Snapshot::from_layers(Vec::from([array]), [(Scalars::default(), [&vec![0; len][..]])]).unwrap();
+        let anchor = anchor::encode(0, 3, PrefixHash::of(&[1, 2, 3]), &state, None).unwrap();
+        record((anchor.kind, anchor.payload))
+    }
+
+    // A state of zeros takes a thousandth of its size, and so delivers more than 64 times the tail.
+    #[test]
+    fn a_raised_length_of_a_state_that_compresses_well_is_damage() {
+        let whole = zeros(3_000_000);
+        assert_eq!(Tail::of(&whole[..whole.len() - 1]), Tail::Torn { len: whole.len() - 1 });
+        let mut bytes = [&whole[..], &record(run::encode_session(0, &[1, 2, 3], 1))].concat();
+        bytes[4] = 1;
+        assert_eq!(Tail::of(&bytes), Tail::Damaged { len: bytes.len() });
+    }
+
+    #[test]
+    fn a_stream_that_nobody_followed_to_its_end_is_damage() {
+        let whole = zeros(70 << 20);
+        let cut = &whole[..whole.len() - 1];
+        assert_eq!(Tail::of(cut), Tail::Damaged { len: cut.len() });
+    }
+
+    #[test]
+    fn a_raised_length_of_a_state_that_is_not_compressed_is_damage() {
+        let plain = |kind, parent: &[u8], json: &[u8], body: &[u8]| {
+            let len = [json.len() as u8, 0, 0, 0];
+            record((kind, [&[0; 8], &MAGIC[..], parent, &len, json, body].concat()))
+        };
+        let whole = plain(ANCHOR, &[], br#"{"arrays":[["a","uint8",[4]]],"scalars":[{}]}"#, &[7; 4]);
+        for cut in 1..whole.len() {
+            assert_eq!(Tail::of(&whole[..cut]), Tail::Torn { len: cut });
+        }
+        let delta = plain(DELTA, &MAGIC, br#"{"arrays":[["_root_keys","uint8",[1,1,1]]],"scalars":[{}]}"#, &[0x80, 7]);
+        for mut bytes in [whole, delta] {
+            bytes.extend(record(run::encode_session(0, &[1, 2, 3], 1)));
+            bytes[2] = 1;
+            assert_eq!(Tail::of(&bytes), Tail::Damaged { len: bytes.len() });
         }
     }
 

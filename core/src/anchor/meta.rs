@@ -2,7 +2,7 @@
 
 use super::error::AnchorError;
 use super::json::{Scanner, push_string, unescape};
-use super::spec::is_default_row_field;
+use super::spec::{Layout, is_default_row_field};
 use super::{ArraySpec, Scalars};
 use alloc::collections::BTreeSet;
 use alloc::string::String;
@@ -73,6 +73,11 @@ impl Meta {
         let scalars = scalars.ok_or(AnchorError::MissingKey { key: "scalars" })?;
         let arrays = specs(arrays, rows.as_ref())?;
         Ok(Self { arrays, scalars, compressed, chain, describes_rows: rows.is_some() })
+    }
+
+    /// Bytes of a whole state, decompressed, if they can be counted.
+    pub(crate) fn whole_len(&self) -> Option<u64> {
+        Layout::of(&self.arrays, &self.scalars).ok().map(|layout| layout.len as u64)
     }
 }
 
