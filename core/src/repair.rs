@@ -6,12 +6,13 @@
 //!
 //! A record found by looking counts only if its payload agrees with its length in every field, which random bytes do
 //! about once in 2^32 places; a use count, whose payload has no inner count, must be followed by another record or the
-//! end.
+//! end. What every reader meets in its walk and can read stays, whatever stands before it: nothing found by looking takes
+//! its bytes, and looking that has taken too long goes on from there.
 
 use crate::anchor::Anchor;
 use crate::record::{ANCHOR, DELTA, MAGIC, NotAMap, Record, Records, SESSION, TRACK, USE, is_known, record_at};
 use crate::run::Session;
-use crate::tail::Tail;
+use crate::tail::{self, Tail};
 use crate::track::Track;
 use crate::usage::Use;
 use alloc::vec::Vec;
@@ -40,17 +41,23 @@ impl Repaired {
 
 /// Collects the good records of a file. Bytes without the magic are an error: they are no map, or not this version's.
 ///
-/// Time is at most a fixed number of passes over the file; looking ends there, and what was not looked at is cut.
+/// Time is at most a fixed number of passes over the file; looking ends there, and what was not looked at is cut, except
+/// for the records that could be read before.
 pub fn repair(bytes: &[u8]) -> Result<Repaired, NotAMap> {
     let start = Records::new(bytes)?.position();
     let mut repaired = Repaired { bytes: MAGIC.to_vec(), kept: 0, recovered: 0, cut: Vec::new() };
     // Hostile files can nest headers so that each place costs a parse of all that follows.
-    let mut budget = bytes.len().saturating_mul(PASSES).saturating_add(1 << 16);
+    let mut budget = bytes.len().saturating_mul(PASSES).saturating_add(8 * FOLLOWING);
     let hidden_from = Records::new(bytes)?.fold(start, |_, record| record.end());
     // Where the last look past records of unknown kinds ended well.
     let (mut at, mut trusted) = (start, start);
+    // Records of known kinds that every reader finds. They don't overlap, so reading them is one pass.
+    let mut readable = Records::new(bytes)?.filter(|record| parses(record, &mut 0)).peekable();
     while at < bytes.len() {
-        if let Some(record) = record_at(bytes, at).filter(|record| is_good(bytes, record, &mut trusted, &mut budget)) {
+        while readable.next_if(|record| record.offset <= at).is_some() {}
+        let limit = readable.peek().map_or(bytes.len(), |record| record.offset);
+        let whole = |from| record_at(bytes, from).filter(|record| record.end() <= limit);
+        if let Some(record) = whole(at).filter(|record| is_good(bytes, record, &mut trusted, &mut budget)) {
             repaired.bytes.extend_from_slice(bytes.get(at..record.end()).unwrap_or_default());
             repaired.kept += 1;
             let hidden = at >= hidden_from || repaired.cut.last().is_some_and(|cut| cut.end == at);
@@ -58,12 +65,12 @@ pub fn repair(bytes: &[u8]) -> Result<Repaired, NotAMap> {
             at = record.end();
             continue;
         }
-        let mut found = (at + 1..bytes.len()).map_while(|from| {
+        let mut found = (at + 1..limit).map_while(|from| {
             budget = budget.checked_sub(1)?;
-            Some((from, record_at(bytes, from).is_some_and(|record| is_found(bytes, &record, &mut budget))))
+            Some((from, whole(from).is_some_and(|record| is_found(bytes, &record, &mut budget))))
         });
         let found = found.find_map(|(from, found)| found.then_some(from));
-        let next = found.unwrap_or(bytes.len());
+        let next = found.unwrap_or(limit);
         repaired.cut.push(at..next);
         at = next;
     }
@@ -72,6 +79,8 @@ pub fn repair(bytes: &[u8]) -> Result<Repaired, NotAMap> {
 
 /// How often a byte may be looked at, on average.
 const PASSES: usize = 16;
+/// What following a torn anchor's stream takes, in bytes looked at: it delivers 16 times as much in that time.
+const FOLLOWING: usize = 4 * tail::PART;
 
 /// Whether a record in its place is good. One of an unknown kind is, if the file goes on sensibly behind it.
 fn is_good(bytes: &[u8], record: &Record<'_>, trusted: &mut usize, budget: &mut usize) -> bool {
@@ -91,17 +100,24 @@ fn is_found(bytes: &[u8], record: &Record<'_>, budget: &mut usize) -> bool {
     parses(record, budget) && (record.kind != USE || goes_on(bytes, record.end(), budget).is_some())
 }
 
-/// Where, behind records of unknown kinds from `at` on, stands a record that parses, one torn record or the file's end;
-/// none if something else does.
+/// Where, behind records of unknown kinds from `at` on, stands a record that parses, one that does not but has such a
+/// neighbour, one torn record or the file's end; none if something else does.
 fn goes_on(bytes: &[u8], mut at: usize, budget: &mut usize) -> Option<usize> {
     loop {
         let Some(next) = record_at(bytes, at) else {
             let rest = bytes.get(at..).unwrap_or_default();
-            *budget = budget.saturating_sub(rest.len());
+            let follows = matches!(rest.first(), Some(&(ANCHOR | DELTA)));
+            let cost = if follows { rest.len().saturating_mul(4).max(FOLLOWING) } else { rest.len() };
+            *budget = budget.saturating_sub(cost);
             return (!matches!(Tail::of(rest), Tail::Damaged { .. })).then_some(at);
         };
         if is_known(next.kind) {
-            return parses(&next, budget).then_some(at);
+            // One bad record says nothing against those before it, where the file goes on behind it.
+            let behind = next.end();
+            let goes_on = parses(&next, budget)
+                || behind == bytes.len()
+                || record_at(bytes, behind).is_some_and(|behind| parses(&behind, budget));
+            return goes_on.then_some(at);
         }
         *budget = budget.checked_sub(1)?;
         at = next.end();
@@ -209,5 +225,48 @@ mod tests {
             bytes.extend([5, 0, 0, 4, 0]);
         }
         assert_eq!(repair(&bytes).unwrap().kept, 0);
+    }
+
+    fn kept(bytes: &[u8]) -> Vec<u8> {
+        let repaired = repair(bytes).unwrap();
+        assert_eq!(repair(&repaired.bytes).map(|again| again.unchanged()), Ok(true));
+        repaired.bytes[MAGIC.len()..].to_vec()
+    }
+
+    // Looking through the bad record takes all the time there is.
+    #[test]
+    fn what_could_be_read_behind_nested_headers_stays() {
+        let mut nested = Vec::new();
+        while nested.len() < 300_000 {
+            nested.extend([5]);
+            nested.extend((300_000 - nested.len() as u32).to_le_bytes());
+        }
+        let good = &map().bytes()[MAGIC.len()..];
+        let bad = [&[TRACK][..], &(nested.len() as u32).to_le_bytes(), &nested].concat();
+        assert_eq!(kept(&[&MAGIC, &bad[..], good].concat()), good);
+    }
+
+    // The bad record is the header of a session that would hold the good ones as its tokens.
+    #[test]
+    fn nothing_found_takes_the_bytes_of_what_could_be_read() {
+        let good = &map().bytes()[MAGIC.len()..];
+        let filling = 3 - good.len() % 4;
+        let unknown = [&[200, filling as u8, 0, 0, 0], &[7; 3][..filling]].concat();
+        let good = [good, &unknown].concat();
+        let tokens = good.len() as u32 / 4;
+        let fields = [12 + 4 * tokens, 0, tokens, 1].map(u32::to_le_bytes);
+        let swallowing = [&[SESSION], fields.as_flattened()].concat();
+        assert!(Session::parse(&[&swallowing[5..], &good].concat()).is_ok());
+        let bad = [&[USE, 17, 0, 0, 0], &swallowing[..]].concat();
+        assert_eq!(kept(&[&MAGIC, &bad[..], &good].concat()), good);
+    }
+
+    #[test]
+    fn a_bad_record_does_not_cost_its_neighbour_of_an_unknown_kind() {
+        let good = &map().bytes()[MAGIC.len()..];
+        let unknown = &[200, 1, 0, 0, 0, 7];
+        let bad = &[SESSION, 1, 0, 0, 0, 9];
+        assert_eq!(kept(&[&MAGIC, &unknown[..], bad, good].concat()), [&unknown[..], good].concat());
+        assert_eq!(kept(&[&MAGIC, good, unknown, bad].concat()), [good, unknown].concat());
     }
 }
