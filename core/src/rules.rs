@@ -269,7 +269,7 @@ fn holds<R: Reader>(session: Tokens<'_>, prefix: &[u32]) -> bool {
 fn through<R: Reader>(reader: &R, run: u32, context: &[u32]) -> usize {
     let Some(track) = reader.track(run) else { return 0 };
     let Some((before, behind)) = context.split_at_checked(track.context_len as usize) else { return 0 };
-    track.decode(before).zip(behind).take_while(|(token, other)| token == *other).count()
+    track.shared(before, behind)
 }
 
 fn tokens<R: Reader>(reader: &R, run: u32) -> Tokens<'_> {

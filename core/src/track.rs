@@ -90,6 +90,38 @@ impl<'a> Track<'a> {
     pub fn decode<'c>(&self, context: &'c [u32]) -> Decoded<'a, 'c> {
         Decoded { ops: Fields::new(self.ops), context, literal: Tokens::default(), copied: &[] }
     }
+
+    /// How many tokens of the answer, decoded against `before`, `behind` begins with.
+    #[cfg(any(feature = "alloc", feature = "heapless"))]
+    pub(crate) fn shared(&self, before: &[u32], mut behind: &[u32]) -> usize {
+        let mut shared = 0_usize;
+        for op in self.ops() {
+            let (len, common) = match op {
+                Op::Lit(tokens) => (tokens.len(), tokens.common_prefix(behind)),
+                Op::Copy { position, len } => {
+                    let from = before.get(position as usize..).unwrap_or_default();
+                    let copied = from.get(..usize::from(len)).unwrap_or(from);
+                    (copied.len(), common_prefix(copied, behind))
+                }
+            };
+            shared = shared.saturating_add(common);
+            behind = behind.get(common..).unwrap_or_default();
+            if common < len || behind.is_empty() {
+                break;
+            }
+        }
+        shared
+    }
+}
+
+/// How many leading tokens are equal. Whole blocks are compared first, as memory is.
+#[cfg(any(feature = "alloc", feature = "heapless"))]
+fn common_prefix(a: &[u32], b: &[u32]) -> usize {
+    const BLOCK: usize = 64;
+    let blocks = a.chunks(BLOCK).zip(b.chunks(BLOCK)).take_while(|(a, b)| a == b).count();
+    let known = blocks.saturating_mul(BLOCK).min(a.len()).min(b.len());
+    let (a, b) = (a.get(known..).unwrap_or_default(), b.get(known..).unwrap_or_default());
+    known.saturating_add(a.iter().zip(b).take_while(|(a, b)| a == b).count())
 }
 
 /// The tokens of a track's answer, in order.
@@ -214,6 +246,25 @@ mod tests {
         assert_eq!((track.context_len, track.source, track.answer_len), (100, "päge", 8));
         assert_eq!(track.ops().count(), 3);
         assert_eq!(track.decode(&context).collect::<Vec<_>>(), answer);
+    }
+
+    #[test]
+    fn what_follows_the_context_is_compared_with_the_answer_up_to_the_first_difference() {
+        let context: Vec<u32> = (0..300).collect();
+        let answer: Vec<u32> = [7, 7].into_iter().chain(20..270).chain([9]).chain(100..164).collect();
+        let bytes = payload(&context, &answer, "");
+        let track = Track::parse(&bytes).unwrap();
+        for len in 0..=answer.len() {
+            let mut behind = answer[..len].to_vec();
+            assert_eq!(track.shared(&context, &behind), len);
+            behind.extend([5000; 100]);
+            assert_eq!(track.shared(&context, &behind), len);
+        }
+        assert_eq!(
+            track.shared(&context[..50], &answer),
+            2 + 30,
+            "copies past the end of a shorter one give what is there"
+        );
     }
 
     #[test]
