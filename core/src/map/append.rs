@@ -195,7 +195,7 @@ impl Map<'_> {
 
     /// Takes a written record in. Returns the number of the run that it holds, if it holds one.
     ///
-    /// O(log R) comparisons and O(R) moves for a session, O(1) otherwise.
+    /// O(log R) comparisons and O(R) moves for a run, O(1) otherwise.
     pub fn commit(&mut self, append: &Append) -> Result<Option<usize>, WriteError> {
         let end = self.end();
         if append.offset != end {
@@ -220,7 +220,7 @@ impl Map<'_> {
             index.insert(run as u32, |run| self.tokens(run));
             self.index = index;
         } else {
-            self.track_ends.sort();
+            self.track_ends.sort_last();
         }
         Ok(Some(run))
     }

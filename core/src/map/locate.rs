@@ -23,6 +23,9 @@ pub struct Answer {
     pub end: End,
 }
 
+/// So many times the limit of one track's answer is that of all on the draft rail.
+const LEARNT_LIMITS: usize = 16;
+
 /// The prefix hashes of a context, computed as far as they were asked for.
 struct Chain<'c> {
     context: &'c [u32],
@@ -100,6 +103,9 @@ impl Map<'_> {
     /// Puts the answers of all tracks, own and foreign, whose contexts are prefixes of `context` on the draft rail, each
     /// once and at most `limit` tokens of it. Returns how many tracks were new.
     ///
+    /// All of them together get room for 16 times the limit, since a track of some bytes may copy its context thousands of
+    /// times; those that have none left are passed over.
+    ///
     /// The log of the rail then differs from the reference's, which never drafts from tracks.
     pub fn learn_tracks(&mut self, context: &[u32], limit: usize) -> usize {
         let own = self.slots.iter().filter(|slot| slot.is_track).map(|slot| slot.at);
@@ -111,10 +117,16 @@ impl Map<'_> {
             let len = track.context_len as usize;
             let Some(context) = context.get(..len).filter(|_| chain.at(len) == track.context_hash) else { continue };
             let lead = context.get(len.saturating_sub(self.options.rail.nmax)..).unwrap_or_default();
+            let answer = limit.min(usize::try_from(track.answer_len).unwrap_or(usize::MAX));
+            let total = self.learnt_tokens.saturating_add(answer);
+            if total > limit.saturating_mul(LEARNT_LIMITS) {
+                continue;
+            }
             let tokens: Vec<u32> = lead.iter().copied().chain(track.decode(context).take(limit)).collect();
             if self.rail().push_draft_only(tokens).is_err() {
                 break;
             }
+            self.learnt_tokens = total;
             self.learnt.insert(at);
             learnt += 1;
         }

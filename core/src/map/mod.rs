@@ -155,6 +155,8 @@ pub struct Map<'a> {
     /// Runs that are on the rail already, and tracks whose answers are.
     railed: usize,
     learnt: HashSet<At>,
+    /// Tokens of their answers.
+    learnt_tokens: usize,
 }
 
 /// Problems kept in full; of more only the number is.
@@ -190,6 +192,7 @@ impl<'a> Map<'a> {
             rail,
             railed: 0,
             learnt: HashSet::new(),
+            learnt_tokens: 0,
         }
     }
 
@@ -431,11 +434,20 @@ impl<'a> Map<'a> {
 }
 
 impl TrackEnds {
-    /// Adds a track behind the sorted lengths: [`TrackEnds::sort`] is due.
+    /// Adds a track behind the sorted lengths: [`TrackEnds::sort`] is due, or [`TrackEnds::sort_last`].
     fn add(&mut self, track: &Track<'_>, run: u32) {
         let key = (track.context_len, track.context_hash);
         self.runs.entry(key).or_insert(run);
         self.lengths.push(track.context_len);
+    }
+
+    /// Puts the length that was added last into its place.
+    fn sort_last(&mut self) {
+        if let Some(len) = self.lengths.pop()
+            && let Err(at) = self.lengths.binary_search(&len)
+        {
+            self.lengths.insert(at, len);
+        }
     }
 
     /// Sorts the lengths. One by one at opening would take the square of their number where they descend.

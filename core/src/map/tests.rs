@@ -199,6 +199,33 @@ fn a_foreign_map_drafts_and_never_answers() {
     assert_eq!(map.rail().tree(&[13], 1).tokens(), [99]);
 }
 
+// Twenty tracks of some bytes that copy their context again and again.
+#[test]
+fn tracks_on_the_rail_take_a_bounded_number_of_tokens() {
+    let mut map = Map::create();
+    let context: Vec<u32> = (0..1000).collect();
+    for answer in 0..20 {
+        let repeated = context.repeat(9).into_iter().chain([answer]).collect::<Vec<_>>();
+        add_track(&mut map, &context, &repeated);
+    }
+    assert_eq!(map.learn_tracks(&context, 1000), 16);
+    assert_eq!(map.rail().len(), 16 * 1006);
+    assert_eq!(map.learn_tracks(&context, 1000), 0);
+}
+
+#[test]
+fn lengths_of_tracks_are_in_order_after_each_commit() {
+    let mut map = Map::create();
+    for len in [7, 3, 9, 3, 1, 8, 7] {
+        let context: Vec<u32> = (0..len).collect();
+        let track = add_track(&mut map, &context, &[len]);
+        assert_eq!(map.track_answer(track, &context, 1), Ok(vec![len]));
+        let longer: Vec<u32> = context.iter().copied().chain([99]).collect();
+        assert_eq!(map.locate(&longer).lcp, len as usize, "the longest that fits");
+        assert!(map.track_ends.lengths.is_sorted_by(|a, b| a < b));
+    }
+}
+
 #[test]
 fn a_map_that_only_drafts_is_read_in_full_and_answers_nothing() {
     let mut map = Map::create();
