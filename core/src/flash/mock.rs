@@ -95,13 +95,14 @@ impl<const W: usize, const R: usize, const S: usize> Mock<W, R, S> {
     /// What is left of `old` on its way to `new`, cut after `done` bytes.
     fn torn(&mut self, tear: Tear, old: &[u8], new: &[u8], done: usize) -> Vec<u8> {
         let half = |random: u8, old: u8, new: u8| old & random | new & !random;
-        let pairs = old.iter().copied().zip(new.iter().copied()).enumerate();
+        let pairs = old.iter().copied().zip(new.iter().copied());
         match tear {
             Tear::Old => old.to_vec(),
             Tear::New => new.to_vec(),
             Tear::Undefined => old.iter().map(|_| self.random()).collect(),
-            Tear::Partial => pairs.map(|(_, (old, new))| half(self.random(), old, new)).collect(),
+            Tear::Partial => pairs.map(|(old, new)| half(self.random(), old, new)).collect(),
             Tear::Prefix | Tear::Call => pairs
+                .enumerate()
                 .map(|(at, (old, new))| match at {
                     _ if at < done => new,
                     _ if at == done => half(self.random(), old, new),

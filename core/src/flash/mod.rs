@@ -265,7 +265,7 @@ impl<F: NorFlash> AppendRegion<F> {
     fn close(&mut self) -> Result<(), F::Error> {
         let Plain::Open { len } = self.plain else { return Ok(()) };
         if let Unit::Frame(Frame { record, state: State::Open { header }, .. }) = self.io.unit_at(len)? {
-            self.io.close(record, &header)?;
+            self.io.close(record, header)?;
         }
         self.plain = match self.io.unit_at(len)? {
             Unit::Frame(Frame { state: State::Void, .. }) => Plain::Whole,

@@ -92,7 +92,7 @@ impl<F: NorFlash> Io<F> {
     }
 
     /// Writes what is missing of a VOID's header, its kind last.
-    pub(super) fn close(&mut self, record: u32, header: &[u8; HEADER_LEN]) -> Result<(), F::Error> {
+    pub(super) fn close(&mut self, record: u32, header: [u8; HEADER_LEN]) -> Result<(), F::Error> {
         let mut buffer = [0; BUFFER];
         let word = buffer.get_mut(..F::WORD).unwrap_or_default();
         for (index, part) in header.chunks(F::WORD).enumerate().rev() {
