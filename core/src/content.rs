@@ -10,6 +10,8 @@ use core::fmt;
 /// A record's payload, read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Content<'a> {
+    // Read by the reader without an allocator alone; the other parses a session where it needs one.
+    #[cfg_attr(not(feature = "heapless"), allow(dead_code))]
     Session(Session<'a>),
     Track(Track<'a>),
     Anchor(Anchor<'a>),

@@ -61,7 +61,8 @@ impl fmt::Display for ZeroMinCopy {
 
 impl core::error::Error for ZeroMinCopy {}
 
-/// Codes `answer` against `context`. O(answer + context) time, O(answer) memory and at most a word a context token more.
+/// Codes `answer` against `context`. O(answer + context) time, O(answer) memory and at most two
+/// words a context token more. Of a context only the first 2^32 - 2 tokens are looked at.
 pub fn encode_copy(answer: &[u32], context: &[u32], min_copy: usize) -> Result<Vec<CopyOp>, ZeroMinCopy> {
     if min_copy == 0 {
         return Err(ZeroMinCopy);
@@ -214,7 +215,7 @@ impl Automaton {
     /// Reads the context once and notes, for each state, how much of it matched and where first.
     fn feed(&mut self, context: &[u32]) {
         let (mut at, mut len) = (ROOT, 0u32);
-        for (end, &token) in (1u32..).zip(context) {
+        for (end, &token) in (1..NONE).zip(context) {
             if at == ROOT {
                 let bit = token as usize % Self::FILTER_BITS;
                 if self.starts.get(bit / 64).is_none_or(|word| word & (1 << (bit % 64)) == 0) {

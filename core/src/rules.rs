@@ -78,6 +78,8 @@ impl fmt::Display for TrackError {
 impl core::error::Error for TrackError {}
 
 /// How a map is asked.
+// Public where the reader without an allocator is; the other has these in its options.
+#[cfg_attr(not(feature = "heapless"), allow(unreachable_pub))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// Prompt positions are indexed only at multiples of this (FORMAT.md, "Stride").
@@ -101,6 +103,7 @@ impl Default for Rules {
 impl Rules {
     /// What the reference does: every position indexed, no look past a track's context.
     #[must_use]
+    #[cfg_attr(not(feature = "heapless"), allow(unreachable_pub))]
     pub const fn reference() -> Self {
         Self { stride: NonZeroUsize::MIN, draft_only: false, through_tracks: false, anchors_past_stride: false }
     }
