@@ -120,6 +120,17 @@ fn terminal_width() -> usize {
     terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0))
 }
 
+/// Tokens as a JSON array. As JSON values millions of them would take gigabytes.
+pub(crate) fn array(tokens: &[u32]) -> String {
+    let mut text = String::from("[");
+    for (index, token) in tokens.iter().enumerate() {
+        text.push_str(if index == 0 { "" } else { "," });
+        text.push_str(&token.to_string());
+    }
+    text.push(']');
+    text
+}
+
 /// Tokens as they can be given to `--tokens`.
 pub(crate) fn joined(tokens: impl Iterator<Item = u32>) -> String {
     let mut text = String::new();
@@ -264,6 +275,13 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_array_is_json() {
+        for tokens in [&[][..], &[7], &[1, 2, u32::MAX]] {
+            assert_eq!(serde_json::from_str::<Vec<u32>>(&array(tokens)).unwrap(), tokens);
+        }
+    }
 
     #[test]
     fn numbers_are_grouped_by_thousands() {

@@ -3,9 +3,10 @@
 use crate::args;
 use crate::context::MOST_TOKENS;
 use crate::error::{Exit, Result};
-use crate::output::{ODD, Out, count};
+use crate::output::{ODD, Out, array, count};
 use mrail::map::locate::{Answer, End};
 use serde_json::json;
+use std::io::Write;
 
 pub(crate) fn run(args: &args::Answer, out: &mut Out) -> Result<Exit> {
     let map = args.opening.open()?;
@@ -20,7 +21,7 @@ pub(crate) fn run(args: &args::Answer, out: &mut Out) -> Result<Exit> {
             End::Run => "run",
             End::MaxNew => "max_new",
         };
-        out.value(&json!({ "known": true, "run": run, "tokens": tokens, "end": end }))?;
+        writeln!(out, r#"{{"known":true,"run":{run},"tokens":{},"end":"{end}"}}"#, array(&tokens))?;
         return Ok(Exit::Done);
     }
     let end = match end {

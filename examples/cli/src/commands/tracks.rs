@@ -3,7 +3,7 @@
 use crate::args;
 use crate::context::{MOST_TOKENS, given, no_run};
 use crate::error::{Exit, Failure, Result};
-use crate::output::{Cell, ODD, Out, Table, count, harmless, joined};
+use crate::output::{Cell, ODD, Out, Table, array, count, harmless, joined};
 use mrail::Map;
 use mrail::map::Run;
 use mrail::map::locate::TrackError;
@@ -129,7 +129,7 @@ fn decode(map: &Map<'_>, run: usize, context: &[u32], out: &mut Out) -> Result<E
         Err(error) => return Err(Failure::usage(format!("--run {run}: {error}"))),
     };
     if out.json() {
-        out.value(&json!({ "known": true, "run": run, "tokens": answer }))?;
+        writeln!(out, r#"{{"known":true,"run":{run},"tokens":{}}}"#, array(&answer))?;
     } else {
         out.field("run", run)?;
         out.field("answer", count(answer.len() as u64, "token"))?;

@@ -8,7 +8,7 @@ use serde_json::json;
 use std::io::{self, Write};
 
 /// Tokens of a track's answer that go on the rail.
-const TRACK_LIMIT: usize = 1 << 20;
+const TRACK_LIMIT: usize = 1 << 16;
 
 pub(crate) fn run(args: &args::Tree, out: &mut Out) -> Result<Exit> {
     let mut map = args.opening.open()?;

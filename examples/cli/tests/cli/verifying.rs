@@ -118,6 +118,28 @@ fn a_track_whose_context_is_a_run_is_verified_and_so_are_uses_inside_its_answer(
     assert_eq!(report["faults"][0]["text"], "its context has 7 tokens, but its hash is of the first 6 of run 0");
 }
 
+// A track of some bytes that copies its context thousands of times.
+#[test]
+fn an_answer_that_would_take_forever_to_hash_is_noted() {
+    let context: Vec<u32> = (0..1000).collect();
+    let mut map = Map::create();
+    append(&mut map, |map| map.prepare_session(&context, 1000).unwrap());
+    let mut bytes = map.bytes();
+    for copies in [1_u32, 2000, 1] {
+        let copy = [1, 0, 0, 0, 0, 0xE8, 3];
+        let hash = PrefixHash::of(&context).0;
+        let head = [&1000_u32.to_le_bytes()[..], &hash, &[0; 2], &copies.to_le_bytes()].concat();
+        let payload = [head, copy.repeat(copies as usize)].concat();
+        bytes.push(5);
+        bytes.extend((payload.len() as u32).to_le_bytes());
+        bytes.extend(payload);
+    }
+    let report = found(&bytes, 0);
+    assert_eq!((&report["note_count"], &report["unverifiable_count"]), (&1.into(), &0.into()), "{report}");
+    let text = "its answer of 2,000,000 tokens was not hashed: prefixes in it are not found";
+    assert_eq!(report["notes"][0]["text"], text);
+}
+
 #[test]
 fn a_run_that_answers_nothing_is_noted() {
     let mut map = Map::create();

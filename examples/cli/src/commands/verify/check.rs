@@ -5,13 +5,12 @@
 //! that rests on the hash of a prefix whose tokens are not in the map.
 
 use super::report::Report;
-use crate::context::MOST_TOKENS;
 use crate::error::Result;
 use crate::files;
 use crate::output::count;
 use crate::progress::Progress;
 use crate::summary::tail_text;
-use mrail::anchor::{Anchor, AnchorError, restore};
+use mrail::anchor::{Anchor, AnchorError, MAX_CHAIN, restore};
 use mrail::map::Run;
 use mrail::record::{ANCHOR, DELTA, Malformed, Record, Records, SESSION, TRACK, USE, kind_name};
 use mrail::run::Session;
@@ -65,8 +64,8 @@ pub(super) fn check(path: &Path, bytes: &[u8]) -> Result<Report> {
     if !later.wanted.is_empty() {
         find_prefixes(&map, &mut later);
     }
-    check_tracks(&map, &mut later, &mut report);
-    check_anchors(&map, &later, &mut report);
+    check_tracks(&map, bytes.len(), &mut later, &mut report);
+    check_anchors(&map, bytes.len(), &later, &mut report);
     check_uses(&later, &mut report);
     report.in_order();
     Ok(report)
@@ -138,8 +137,13 @@ fn find_chain(start: PrefixHash, tokens: impl Iterator<Item = u32>, place: Place
     });
 }
 
+/// Tokens of tracks' answers that are hashed for each byte of a map, and in any map. A byte of a track may copy thousands.
+const HASHED: u64 = 4;
+const HASHED_ALWAYS: u64 = 1 << 20;
+
 /// A track's operations were checked when it was read; its context may be the beginning of a session.
-fn check_tracks(map: &Map<'_>, later: &mut Later<'_>, report: &mut Report) {
+fn check_tracks(map: &Map<'_>, bytes: usize, later: &mut Later<'_>, report: &mut Report) {
+    let mut left = (bytes as u64).saturating_mul(HASHED).saturating_add(HASHED_ALWAYS);
     for (run, offset, track) in &later.tracks {
         let what = format!("run {run}");
         let expected = track.context_len as usize;
@@ -162,18 +166,67 @@ fn check_tracks(map: &Map<'_>, later: &mut Later<'_>, report: &mut Report) {
         // Prefixes may end inside its answer too.
         let place = later.wanted.get(&track.context_hash).copied().flatten();
         let Some(Run::Session(session)) = place.and_then(|place| map.run(place.run)) else { continue };
+        let cost = track.answer_len.saturating_add(expected as u64 / 8);
+        let Some(rest) = left.checked_sub(cost) else {
+            let text = format!(
+                "its answer of {} was not hashed: prefixes in it are not found",
+                count(track.answer_len, "token")
+            );
+            report.notes.add(*offset, what, text);
+            continue;
+        };
+        left = rest;
         let context: Vec<u32> = session.tokens.first(expected).iter().collect();
-        if let Ok(answer) = map.track_answer(*run, &context, MOST_TOKENS) {
-            let place = Place { run: *run, len: expected };
-            find_chain(track.context_hash, answer.into_iter(), place, &mut later.wanted);
-        }
+        find_chain(track.context_hash, track.decode(&context), Place { run: *run, len: expected }, &mut later.wanted);
     }
 }
 
+/// Bytes of states that are rebuilt for each byte of a map, and in any map. Some bytes may be changes to a huge state, and
+/// thousands may be to one.
+const REBUILT: u64 = 1 << 10;
+const REBUILT_ALWAYS: u64 = 1 << 32;
+
+/// How large a state is by one of its records.
+#[derive(Clone, Copy, Default)]
+struct Claim {
+    /// As the JSON says.
+    declared: u64,
+    /// What the body can hold at most.
+    held: u64,
+    /// Bytes of JSON.
+    json: u64,
+}
+
+impl Claim {
+    fn of(anchor: Anchor<'_>) -> Self {
+        const DEFLATE: u64 = 1032;
+        let declared = anchor.meta().ok().map(|meta| {
+            let layer =
+                meta.arrays.iter().map(|array| array.byte_len().unwrap_or(u64::MAX)).fold(0, u64::saturating_add);
+            layer.saturating_mul(meta.scalars.len() as u64)
+        });
+        let held = (anchor.body.len() as u64).saturating_mul(DEFLATE);
+        Self { declared: declared.unwrap_or(0), held, json: anchor.json.len() as u64 }
+    }
+}
+
+/// Bytes that are handled to rebuild a state: those of each state on the way, and of the JSON, which takes longer. The last
+/// of `claims` is a whole state's; the others carry over what they don't change.
+fn cost(claims: &[Claim]) -> u64 {
+    const JSON: u64 = 16;
+    let step = |(state, sum): (u64, u64), claim: &Claim| {
+        let state = claim.declared.min(claim.held.saturating_add(state));
+        (state, sum.saturating_add(state).saturating_add(claim.json.saturating_mul(JSON)))
+    };
+    claims.iter().rev().fold((0, 0), step).1
+}
+
 /// Rebuilds every state, and compares its prefix with the runs'.
-fn check_anchors(map: &Map<'_>, later: &Later<'_>, report: &mut Report) {
+fn check_anchors(map: &Map<'_>, bytes: usize, later: &Later<'_>, report: &mut Report) {
     let mut progress = Progress::new("restoring anchors", later.anchors.len());
     let mut seen = HashSet::new();
+    let mut left = (bytes as u64).saturating_mul(REBUILT).saturating_add(REBUILT_ALWAYS);
+    let mut known = HashMap::new();
     for (done, (offset, kind, anchor)) in later.anchors.iter().enumerate() {
         progress.at(done);
         let what = format!("anchor {}", anchor.hash);
@@ -184,6 +237,23 @@ fn check_anchors(map: &Map<'_>, later: &Later<'_>, report: &mut Report) {
                 "an earlier record has its prefix, and counts: this one is never read",
             );
         }
+        let parents = std::iter::successors(anchor.parent, |hash| map.anchor(*hash)?.parent).take(MAX_CHAIN as usize);
+        let parents = parents.map(|hash| *known.entry(hash).or_insert_with(|| map.anchor(hash).map(Claim::of)));
+        let mut claims: Vec<Claim> = std::iter::once(Claim::of(*anchor)).chain(parents.flatten()).collect();
+        // A chain that is too long, or a circle, is refused before anything is read.
+        if claims.len() > MAX_CHAIN as usize {
+            claims.clear();
+        }
+        let Some(rest) = left.checked_sub(cost(&claims)) else {
+            report.unverifiable(
+                *kind,
+                *offset,
+                what,
+                "it was not rebuilt: all states together are too large for this map",
+            );
+            continue;
+        };
+        left = rest;
         let find = |hash| if hash == anchor.hash { Some(*anchor) } else { map.anchor(hash) };
         if let Err(error) = restore(anchor.hash, find) {
             report.fault(*kind, *offset, what, without_repetition(&error, anchor.hash));
@@ -228,4 +298,20 @@ fn without_repetition(error: &AnchorError, hash: PrefixHash) -> String {
 
 fn tokens(number: usize) -> String {
     count(number as u64, "token")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_costs_what_it_holds_and_not_what_it_claims() {
+        let whole = Claim { declared: 1000, held: 5000, json: 0 };
+        let lies = Claim { declared: u64::MAX, held: 5000, json: 0 };
+        let delta = Claim { declared: 1000, held: 10, json: 2 };
+        assert_eq!((cost(&[]), cost(&[whole]), cost(&[lies])), (0, 1000, 5000));
+        assert_eq!(cost(&[delta, delta, whole]), 3000 + 64);
+        assert_eq!(cost(&[lies, Claim { declared: 30, ..whole }]), 30 + 5030);
+        assert_eq!(cost(&[delta]), 10 + 32, "its parent is missing");
+    }
 }
