@@ -123,6 +123,8 @@ pub(crate) trait Reader {
     fn track(&self, run: u32) -> Option<Track<'_>>;
     /// The longest context of an own track that has at most `len` tokens.
     fn longest_track(&self, len: usize) -> Option<usize>;
+    /// The shortest one that has at least `len` tokens.
+    fn next_track(&self, len: usize) -> Option<usize>;
     /// The first own track with that context.
     fn track_at(&self, len: usize, hash: PrefixHash) -> Option<u32>;
     fn has_anchors(&self) -> bool;
@@ -176,6 +178,8 @@ fn survey<R: Reader>(
     let tracks = reader.longest_track(len).filter(|&longest| {
         longest == len || rules.through_tracks && session.is_none() || whole && longest > located.lcp
     });
+    let from = if rules.through_tracks { 0 } else { located.lcp.saturating_add(1).min(len) };
+    let mut next_track = tracks.and_then(|_| reader.next_track(from));
     let anchors = whole && !rules.draft_only && reader.has_anchors();
     let reach = |located: &Located| if rules.anchors_past_stride { located.shared } else { located.lcp };
     let (mut at_end, mut inside, mut anchored) = (None, None, None);
@@ -185,7 +189,11 @@ fn survey<R: Reader>(
             break;
         }
         let Some(hash) = prefixes.next() else { break };
-        if with_tracks && let Some(run) = reader.track_at(at, hash) {
+        let ends_track = with_tracks && next_track == Some(at);
+        if ends_track {
+            next_track = reader.next_track(at.saturating_add(1));
+        }
+        if ends_track && let Some(run) = reader.track_at(at, hash) {
             let from = if rules.through_tracks { through(reader, run, context) } else { 0 };
             let end = at.saturating_add(from);
             located.lcp = located.lcp.max(end);

@@ -312,6 +312,13 @@ impl<L: Lists> Reader for Map<'_, L> {
         tracks.track(fitting.checked_sub(1)?).map(|end| end.context_len as usize)
     }
 
+    fn next_track(&self, len: usize) -> Option<usize> {
+        let tracks = &self.lists;
+        let shorter =
+            search(tracks.tracks(), |at| tracks.track(at).is_some_and(|end| (end.context_len as usize) < len));
+        tracks.track(shorter).map(|end| end.context_len as usize)
+    }
+
     fn track_at(&self, len: usize, hash: PrefixHash) -> Option<u32> {
         let len = u32::try_from(len).ok()?;
         let found = self.lists.track(lists::track_at(&self.lists, len, hash))?;

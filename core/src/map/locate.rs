@@ -169,6 +169,11 @@ impl Reader for Map<'_> {
         lengths.get(fitting.checked_sub(1)?).map(|length| *length as usize)
     }
 
+    fn next_track(&self, len: usize) -> Option<usize> {
+        let lengths = &self.track_ends.lengths;
+        lengths.get(lengths.partition_point(|length| (*length as usize) < len)).map(|length| *length as usize)
+    }
+
     fn track_at(&self, len: usize, hash: PrefixHash) -> Option<u32> {
         self.track_ends.runs.get(&(u32::try_from(len).ok()?, hash)).copied()
     }
