@@ -60,6 +60,35 @@ impl<'a> Tokens<'a> {
         self.iter().zip(context).take_while(|(token, other)| token == *other).count()
     }
 
+    /// Whether `needle` stands in here. O(tokens + needle) by the failure function of Knuth, Morris and Pratt (1977).
+    #[cfg(feature = "alloc")]
+    #[must_use]
+    pub fn contains(self, needle: &[u32]) -> bool {
+        // For each prefix of the needle, the length of its longest proper prefix that is a suffix too.
+        let mut borders = alloc::vec::Vec::with_capacity(needle.len());
+        let step = |borders: &[usize], mut matched: usize, token: u32| {
+            loop {
+                if needle.get(matched) == Some(&token) {
+                    return matched + 1;
+                }
+                match matched.checked_sub(1) {
+                    Some(shorter) => matched = borders.get(shorter).copied().unwrap_or(0),
+                    None => return 0,
+                }
+            }
+        };
+        for (at, &token) in needle.iter().enumerate() {
+            let border = if at == 0 { 0 } else { step(&borders, borders.last().copied().unwrap_or(0), token) };
+            borders.push(border);
+        }
+        let mut matched = 0;
+        needle.is_empty()
+            || self.iter().any(|token| {
+                matched = step(&borders, matched, token);
+                matched == needle.len()
+            })
+    }
+
     /// Lexicographic comparison with another sequence.
     #[must_use]
     pub fn compare(self, other: Tokens<'_>) -> Ordering {
@@ -97,6 +126,26 @@ mod tests {
         let tokens = Tokens::new(&[1, 0, 0, 0]).unwrap();
         assert!(tokens.from(2).is_empty());
         assert_eq!(tokens.first(9).len(), 1);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn contains_equals_looking_at_every_place(
+            tokens in proptest::collection::vec(0u32..3, 0..40),
+            needle in proptest::collection::vec(0u32..3, 0..6),
+        ) {
+            let mut bytes = Vec::new();
+            write_tokens(&mut bytes, &tokens);
+            let found = needle.is_empty() || tokens.windows(needle.len()).any(|window| window == needle);
+            proptest::prop_assert_eq!(Tokens::new(&bytes).unwrap().contains(&needle), found);
+        }
+    }
+
+    #[test]
+    fn a_needle_of_equal_tokens_takes_one_pass() {
+        let bytes = [7, 0, 0, 0].repeat(1 << 20);
+        let needle = [&[7; 1 << 19][..], &[8]].concat();
+        assert!(!Tokens::new(&bytes).unwrap().contains(&needle));
     }
 
     #[test]

@@ -11,7 +11,6 @@ use mrail::map::{Map, Run};
 use mrail::record::{ANCHOR, DELTA, Record, kind_name};
 use mrail::run::Session;
 use mrail::tail::Tail;
-use mrail::tokens::Tokens;
 use wasm_bindgen::prelude::*;
 
 /// Most tokens that one call decodes. A few bytes of a track stand for 65535 tokens, so a small hostile map can declare an
@@ -229,7 +228,7 @@ impl MrailMap {
     pub fn find_tokens(&self, needle: &JsValue, start: &JsValue) -> Result<Option<usize>, Error> {
         let (needle, start) = (tokens("needle", needle)?, count("start", start)?);
         let found = self.runs_from(start).find(|(_, what)| match what {
-            Run::Session(Session { tokens, .. }) => contains(*tokens, &needle),
+            Run::Session(Session { tokens, .. }) => tokens.contains(&needle),
             Run::Track(_) => false,
         });
         Ok(found.map(|(run, _)| run))
@@ -238,11 +237,6 @@ impl MrailMap {
 
 fn byte_len(record: &Record<'_>) -> usize {
     record.end() - record.offset
-}
-
-fn contains(tokens: Tokens<'_>, needle: &[u32]) -> bool {
-    let last = tokens.len().checked_sub(needle.len());
-    last.is_some_and(|last| (0..=last).any(|at| tokens.from(at).common_prefix(needle) == needle.len()))
 }
 
 /// Asking.

@@ -196,7 +196,7 @@ export class MrailMap {
   draftTree(context: Uint32Array, budget: number): DraftTree;
   /**
    * Lets the answers of all tracks whose contexts are a prefix of `context` draft too: up to `limit` (65536) tokens of each,
-   * once. Returns how many were new. One hash a token of the longest such context.
+   * once, and of all together at most 16 times as many. Returns how many were new. One hash a token of the longest such context.
    */
   learnTracks(context: Uint32Array, limit?: number): number;
 

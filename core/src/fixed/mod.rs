@@ -323,8 +323,9 @@ impl<L: Lists> Reader for Map<'_, L> {
         let len = u32::try_from(len).ok()?;
         let found = self.lists.track(lists::track_at(&self.lists, len, hash))?;
         let is_it = |track: Track<'_>| (track.context_len, track.context_hash) == (len, hash);
-        let holds = L::CHECKED || self.track(found.run).is_some_and(is_it);
-        ((found.context_len, found.hash) == (len, hash) && holds).then_some(found.run)
+        // The list first: reading a track costs all its operations, and this is asked at every position.
+        let listed = (found.context_len, found.hash) == (len, hash);
+        (listed && (L::CHECKED || self.track(found.run).is_some_and(is_it))).then_some(found.run)
     }
 
     fn has_anchors(&self) -> bool {
