@@ -105,7 +105,7 @@ pub(crate) fn write_tokens(out: &mut alloc::vec::Vec<u8>, tokens: &[u32]) {
 #[cfg(all(test, feature = "alloc"))]
 mod tests {
     use super::*;
-    use alloc::vec::Vec;
+    use alloc::{vec, vec::Vec};
 
     #[test]
     fn tokens_are_read_at_odd_offsets() {
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn a_needle_of_equal_tokens_takes_one_pass() {
         let bytes = [7, 0, 0, 0].repeat(1 << 20);
-        let needle = [&[7; 1 << 19][..], &[8]].concat();
+        let needle = [vec![7; 1 << 19], vec![8]].concat();
         assert!(!Tokens::new(&bytes).unwrap().contains(&needle));
     }
 
