@@ -57,7 +57,21 @@ impl<'a> Tokens<'a> {
     /// How many leading tokens equal those of `context`. O(result).
     #[must_use]
     pub fn common_prefix(self, context: &[u32]) -> usize {
-        self.iter().zip(context).take_while(|(token, other)| token == *other).count()
+        // Machines with an allocator compare many tokens at a time; to small ones the code is not worth its size.
+        let known = if cfg!(feature = "alloc") { self.equal_blocks(context) } else { 0 };
+        let rest = self.from(known).iter().zip(context.get(known..).unwrap_or_default());
+        known.saturating_add(rest.take_while(|(token, other)| token == *other).count())
+    }
+
+    /// How many leading tokens are equal in whole blocks, inside which there is no way out.
+    fn equal_blocks(self, context: &[u32]) -> usize {
+        const BLOCK: usize = 16;
+        let equal = |(words, others): &(&[[u8; 4]; BLOCK], &[u32; BLOCK])| {
+            let pairs = words.iter().zip(others.iter());
+            pairs.fold(true, |equal, (word, other)| equal & (u32::from_le_bytes(*word) == *other))
+        };
+        let (blocks, others) = (self.words.as_chunks().0, context.as_chunks().0);
+        blocks.iter().zip(others).take_while(equal).count().saturating_mul(BLOCK)
     }
 
     /// Whether `needle` stands in here. O(tokens + needle) by the failure function of Knuth, Morris and Pratt (1977).
@@ -154,6 +168,19 @@ mod tests {
         let tokens = Tokens::new(&bytes).unwrap();
         for (context, expected) in [(&[][..], 0), (&[9], 0), (&[1, 2], 2), (&[1, 9, 3], 1), (&[1, 2, 3, 4], 3)] {
             assert_eq!(tokens.common_prefix(context), expected, "{context:?}");
+        }
+    }
+
+    #[test]
+    fn common_prefix_of_any_length() {
+        let context: Vec<u32> = (0..100).collect();
+        let bytes: Vec<u8> = context.iter().flat_map(|token| token.to_le_bytes()).collect();
+        for len in 0..=context.len() {
+            let tokens = Tokens::new(&bytes).unwrap().first(len);
+            assert_eq!(tokens.common_prefix(&context), len);
+            let mut other = context.clone();
+            other.iter_mut().skip(len).for_each(|token| *token += 1);
+            assert_eq!(Tokens::new(&bytes).unwrap().common_prefix(&other), len);
         }
     }
 }
