@@ -83,6 +83,12 @@ impl<const W: usize, const R: usize, const S: usize> Mock<W, R, S> {
         (self.off, self.budget) = (false, None);
     }
 
+    /// Where a word reads as erased and was written.
+    pub(super) fn first_written_ones(&self) -> Option<usize> {
+        let mut words = self.bytes.chunks(W).zip(&self.written);
+        words.position(|(word, written)| *written && word == [0xFF; W]).map(|word| word * W)
+    }
+
     fn random(&mut self) -> u8 {
         // SplitMix64 (Steele, Lea and Flood 2014).
         self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);

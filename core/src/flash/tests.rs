@@ -90,12 +90,17 @@ fn read_all<F: NorFlash<Error = MockError>>(region: &mut AppendRegion<F>) -> Vec
     grown
 }
 
+/// The records that any reader knows.
+fn known(bytes: &[u8]) -> Vec<Grown> {
+    let known = Records::new(bytes).unwrap().filter(|record| record.kind < HEAD);
+    known.map(|record| Grown::parse(record.kind, record.payload)).collect()
+}
+
 /// What any reader finds in a whole map.
 fn read_map(bytes: &[u8]) -> Vec<Grown> {
     let map = Map::open(bytes.to_vec(), Options::default()).unwrap();
     assert_eq!((map.tail(), map.problem_count()), (Tail::None, 0));
-    let known = Records::new(bytes).unwrap().filter(|record| record.kind < HEAD);
-    let grown: Vec<_> = known.map(|record| Grown::parse(record.kind, record.payload)).collect();
+    let grown = known(bytes);
     let mut runs = 0;
     for record in &grown {
         match record {
@@ -113,7 +118,7 @@ fn read_map(bytes: &[u8]) -> Vec<Grown> {
     grown
 }
 
-/// Opens the region and looks at it from all sides.
+/// Opens the region and looks at it from all sides. What reads as erased must not have been written.
 fn check<const W: usize, const R: usize, const S: usize>(mock: &mut Mock<W, R, S>) -> Vec<Grown> {
     let range = range(mock);
     let mut region = open(mock);
@@ -138,7 +143,7 @@ fn check<const W: usize, const R: usize, const S: usize>(mock: &mut Mock<W, R, S
         let all = Map::open(mapped.to_vec(), Options::default()).unwrap();
         assert_eq!((hidden, all.tail().len()), (0, mapped.len() - valid), "the erased rest is a tail");
     }
-    assert_eq!(mock.misuse, None);
+    assert_eq!((mock.misuse, mock.first_written_ones()), (None, None));
     grown
 }
 
@@ -220,6 +225,13 @@ fn every_cut<const W: usize, const R: usize, const S: usize>(units: usize) {
             mock.cut_after(cut, tear, (10 * cut + kind) as u64);
             let acknowledged = append_until_cut(&mut mock, &list);
             let there = check_after_cut(&mut mock, &list, acknowledged);
+            let clean = matches!(tear, Tear::Old | Tear::New);
+            if clean {
+                // Between two words: what is not committed shows to nobody, not even to one who reads all bytes.
+                let mapped = &mock.bytes[S..mock.bytes.len() - S];
+                assert_eq!(Map::open(mapped.to_vec(), Options::default()).unwrap().problem_count(), 0);
+                assert_eq!(known(mapped), list[..there]);
+            }
             let rest = &list[there..];
             let mut once = mock.clone();
             let next = rest.len().min(1);
@@ -227,7 +239,9 @@ fn every_cut<const W: usize, const R: usize, const S: usize>(units: usize) {
             let cost = once.spent - mock.spent;
             assert_eq!(append_until_cut(&mut once, &rest[next..]), rest.len() - next);
             assert_eq!(check(&mut once), list);
-            hidden += usize::from(open(&mut once).hidden() > 0);
+            let hides = open(&mut once).hidden() > 0;
+            assert!(!(clean && hides), "closed, at {cut}");
+            hidden += usize::from(hides);
             single += 1;
             if kind != cut % TEARS.len() {
                 continue;
@@ -303,6 +317,7 @@ fn every_cut_of_format<const W: usize, const R: usize, const S: usize>(units: us
             match AppendRegion::open(&mut mock, range.clone()) {
                 Ok(mut region) => {
                     let mut rest = list.iter();
+                    assert!(cut < S || region.is_empty(), "the head goes first");
                     assert!(read_all(&mut region).iter().all(|record| rest.any(|old| old == record)));
                     match Grown::run(&[5; 40], 1).append(&mut region) {
                         Ok(()) => assert_eq!(read_all(&mut region).pop(), Some(Grown::run(&[5; 40], 1))),
