@@ -34,6 +34,9 @@
 //! (open, [`locate`](map::locate), answer, [`append`](map::append)) → [`anchor`] → [`draft`]; [`chain`] beside them. What
 //! lies behind the last whole record is [`tail`]'s, damage is [`repair`]'s, and several maps become one in [`merge`].
 //!
+//! Without an allocator, for microcontrollers: `fixed` (feature `heapless`) answers from a map in flash, with tables of constant
+//! size or a list that a host prepared, and `flash` (feature `flash`) keeps what a device adds, through power cuts.
+//!
 //! # What is promised
 //!
 //! * Any bytes are safe to open: no panic, no endless loop, memory within a small factor of the input. Bad records are
