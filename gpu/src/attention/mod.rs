@@ -1,0 +1,1 @@
+//! The kernels and their CPU twins.
