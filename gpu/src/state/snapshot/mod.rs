@@ -105,7 +105,7 @@ impl LayerSnapshot {
 }
 
 /// Elements of the ring of surprises: the band's, a block that is being appended, and a block for the window before.
-fn surprise_ring(config: &Config) -> usize {
+pub(crate) fn surprise_ring(config: &Config) -> usize {
     let band = config.schedule().most_in_band().filter(|_| config.wants_surprises());
     band.map_or(0, |band| (band + BLOCK) as usize)
 }
