@@ -4,10 +4,12 @@
 
 mod carrier;
 mod config;
+pub mod params;
 mod schedule;
 pub mod snapshot;
 
 pub use carrier::{Carrier, Cells, DECAYS, Decay, HALF_LIVES, RANK, TERMS};
 pub use config::{Admission, Config, ConfigError, Constant, HeadMemory, MAX_KV_HEADS, Memory, Shape, Storage};
+pub use params::ParamsError;
 pub use schedule::{BLOCK, Schedule};
 pub use snapshot::{CarrierSnapshot, HeadSnapshot, LayerSnapshot};

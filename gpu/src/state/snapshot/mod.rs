@@ -4,7 +4,23 @@
 //! [`Config`] and [`Carrier`]: [`LayerSnapshot::check`] says whether they fit each other. Nothing is restored to a device
 //! without that check, since anchors come from files.
 
+//!
+//! [`to_anchor`] writes the layers of a model as one anchored state and [`from_anchor`] reads them back, see there for
+//! the arrays. [`listing`] and [`changed_rows`] say what an anchor's bytes are.
+
+mod anchor;
+mod check;
 mod difference;
+mod error;
+mod field;
+mod listing;
+#[cfg(test)]
+mod tests;
+
+pub use anchor::{from_anchor, to_anchor};
+pub use error::SnapshotError;
+pub use field::Field;
+pub use listing::{ChangedRows, Listing, changed_rows, listing};
 
 use super::{BLOCK, Carrier, Config, DECAYS, TERMS};
 
@@ -69,6 +85,18 @@ pub struct LayerSnapshot {
     pub heads: Vec<HeadSnapshot>,
     /// What summarises the tokens that were dropped.
     pub carrier: CarrierSnapshot,
+}
+
+impl CarrierSnapshot {
+    /// Of this carrier's kind, without its numbers.
+    fn of(carrier: &Carrier) -> Self {
+        let none = Vec::new;
+        match carrier {
+            Carrier::None => Self::None,
+            Carrier::Decay(_) => Self::Decay(none()),
+            Carrier::Cells(_) => Self::Cells { counts: none(), keys: none(), values: none(), squares: none() },
+        }
+    }
 }
 
 impl LayerSnapshot {
