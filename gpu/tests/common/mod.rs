@@ -1,0 +1,3 @@
+//! What the tests of this crate share. Declare it as `pub mod common;`: then what a test does not use is not dead code.
+
+pub mod oracle;
