@@ -346,9 +346,7 @@ async fn shared(gpu: &Gpu, plans: &[Plan], uniform_bytes: u64) -> Result<(Shared
         surprises_in: storage(make, "surprises of a pass", most(&|plan| plan.sizes.io[3]))?,
     };
     let usage = BufferUsages::UNIFORM | BufferUsages::COPY_DST;
-    // Bound one block at a time.
-    let uniforms = make.buffer("passes", uniform_bytes, usage);
-    let uniforms = uniforms?;
+    let uniforms = make.buffer_of_parts("passes", uniform_bytes, usage)?;
     allocation.done().await?;
     Ok((shared, uniforms))
 }

@@ -347,8 +347,18 @@ type Waiting = Pin<Box<dyn Future<Output = Result<(), DeviceError>>>>;
 impl Allocation<'_> {
     /// Asks for one more, as [`Gpu::buffer`] does.
     pub fn buffer(&mut self, label: &str, bytes: u64, usage: BufferUsages) -> Result<Buffer, DeviceError> {
-        self.gpu.check()?;
         self.gpu.fits(label, bytes, usage)?;
+        self.make(label, bytes, usage)
+    }
+
+    /// Asks for one more that is bound part by part, so that the limits of bindings are not its limits.
+    pub fn buffer_of_parts(&mut self, label: &str, bytes: u64, usage: BufferUsages) -> Result<Buffer, DeviceError> {
+        self.gpu.fits(label, bytes, BufferUsages::empty())?;
+        self.make(label, bytes, usage)
+    }
+
+    fn make(&mut self, label: &str, bytes: u64, usage: BufferUsages) -> Result<Buffer, DeviceError> {
+        self.gpu.check()?;
         let size = bytes.next_multiple_of(wgpu::COPY_BUFFER_ALIGNMENT);
         let scopes = Scopes::open(&self.gpu.device, &self.gpu.faults);
         let descriptor = BufferDescriptor { label: Some(label), size, usage, mapped_at_creation: false };
