@@ -60,6 +60,15 @@ pub(super) struct Shared {
     pub(super) surprises_in: Buffer,
 }
 
+impl Shared {
+    pub(super) fn all(&self) -> Vec<&Buffer> {
+        vec![
+            &self.partial, &self.sums, &self.weights, &self.shares, &self.surprises, &self.queries, &self.keys,
+            &self.values, &self.out, &self.surprises_in,
+        ]
+    }
+}
+
 /// Pipelines by their sources: layers of the same sizes share them.
 #[derive(Debug)]
 pub(super) struct Pipelines {

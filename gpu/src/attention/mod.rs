@@ -350,3 +350,11 @@ async fn shared(gpu: &Gpu, plans: &[Plan], uniform_bytes: u64) -> Result<(Shared
     allocation.done().await?;
     Ok((shared, uniforms))
 }
+
+impl Drop for Attention {
+    fn drop(&mut self) {
+        // In browsers memory would wait for JavaScript's collector.
+        let own = self.layers.iter().flat_map(|layer| layer.own.all());
+        own.chain(self.shared.all()).chain([&self.uniforms]).for_each(Buffer::destroy);
+    }
+}

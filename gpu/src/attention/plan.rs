@@ -114,7 +114,7 @@ impl Check<'_> {
     }
 
     fn buffer(&self, what: &str, bytes: u64) -> Result<(), PlanError> {
-        let binding = u64::from(self.0.max_storage_buffer_binding_size).min(ADDRESSABLE);
+        let binding = self.0.max_storage_buffer_binding_size.min(ADDRESSABLE);
         Self::within(what, bytes, "maxStorageBufferBindingSize", binding)?;
         Self::within(what, bytes, "maxBufferSize", self.0.max_buffer_size)
     }
@@ -175,7 +175,11 @@ fn lay_out(config: &Config, carrier: &Carrier, wanted: Wanted, ring: u32, (lanes
     let pieces = carrier.pieces() + stores.iter().max().unwrap_or(&0) / BLOCK + ring / BLOCK;
     let sum_up = |of: &dyn Fn(u32) -> u64| -> (Vec<u32>, u64) {
         let mut next = 0;
-        let firsts = stores.iter().map(|&store| std::mem::replace(&mut next, next + of(store)) as u32).collect();
+        let mut firsts = Vec::with_capacity(stores.len());
+        for &store in &stores {
+            firsts.push(next as u32);
+            next += of(store);
+        }
         (firsts, next)
     };
     let rows = u64::from(wanted.rows);

@@ -5,7 +5,7 @@ use super::pass::{Clock, PassError};
 use super::plan::TURN;
 use super::{Attention, AttentionError};
 use crate::device::{DeviceError, Gpu};
-use crate::state::snapshot::surprise_ring;
+use crate::state::snapshot::{SnapshotError, surprise_ring};
 use crate::state::{BLOCK, Carrier, CarrierSnapshot, HeadSnapshot, LayerSnapshot};
 use wgpu::Buffer;
 
@@ -88,16 +88,15 @@ impl Attention {
         let carrier = carrier_snapshot(layer, &numbers(carrier));
         let heads = (0..config.shape().kv_heads as usize).map(head).collect();
         let (surprised, kept) = (self.clock.surprised as usize, surprise_ring(config));
-        let surprises = (0..kept).map(|at| latest(surprised, kept, at).map_or(0.0, |u| ring[u % ring_len(self, ring)]));
+        let surprises = (0..kept).map(|at| latest(surprised, kept, at).map_or(0.0, |u| ring[u % ring.len()]));
         let surprised = if kept > 0 { self.clock.surprised } else { 0 };
         Ok(LayerSnapshot { tokens: self.clock.tokens, surprised, surprises: surprises.collect(), heads, carrier })
     }
 
     /// Puts a state in place of the present one: all layers of it, checked before anything is written.
     pub fn restore(&mut self, gpu: &Gpu, snapshots: &[LayerSnapshot]) -> Result<(), AttentionError> {
-        use crate::state::snapshot::SnapshotError;
         if snapshots.len() != self.layers.len() {
-            return Err(SnapshotError::Layers { found: snapshots.len(), wanted: self.layers.len() }.into());
+            return Err(SnapshotError::LayerCount { found: snapshots.len(), wanted: self.layers.len() }.into());
         }
         let mut clock = Clock::default();
         for (layer, snapshot) in self.layers.iter().zip(snapshots) {
@@ -109,8 +108,8 @@ impl Attention {
             let surprised = snapshot.surprised.max(clock.surprised);
             clock = Clock { tokens, start: self.rules.schedule.left(tokens), surprised };
         }
-        if let Some(other) = snapshots.iter().position(|snapshot| snapshot.tokens != clock.tokens) {
-            return Err(AttentionError::Unlike { layer: other });
+        if let Some(other) = snapshots.iter().find(|snapshot| snapshot.tokens != clock.tokens) {
+            return Err(SnapshotError::LayerTokens { found: other.tokens, wanted: clock.tokens }.into());
         }
         for (layer, snapshot) in self.layers.iter().zip(snapshots) {
             self.write_layer(gpu, layer, snapshot)?;
@@ -135,7 +134,9 @@ impl Attention {
             gpu.write(&own.positions, slot, bytemuck::cast_slice(&head.store_positions))?;
             gpu.write(&own.scores, slot, bytemuck::cast_slice(&head.store_scores))?;
             let looks = 4 * kv as u64 * u64::from(layer.plan.ring);
-            gpu.write(&own.looks, looks, bytemuck::cast_slice(&head.looks))?;
+            if !head.looks.is_empty() {
+                gpu.write(&own.looks, looks, bytemuck::cast_slice(&head.looks))?;
+            }
         }
         gpu.write(&own.carrier, 0, bytemuck::cast_slice(&carrier_numbers(layer, &snapshot.carrier)))?;
         let kept = snapshot.surprises.len();
@@ -210,10 +211,6 @@ impl Attention {
         }
         Ok(())
     }
-}
-
-fn ring_len(_attention: &Attention, ring: &[f32]) -> usize {
-    ring.len().max(1)
 }
 
 fn word(bytes: &[u8]) -> u32 {

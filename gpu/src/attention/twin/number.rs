@@ -7,8 +7,7 @@ use half::f16;
 pub(super) const LOWEST: f32 = -3.0e38;
 
 fn scaled_exp(n: f32, r: f32) -> f32 {
-    let coefficients = [1.388_888_9e-3, 8.333_333e-3, 4.166_666_6e-2, 1.666_666_7e-1, 0.5, 1.0, 1.0];
-    let p = coefficients.into_iter().fold(1.984_127e-4_f32, |p, c| p * r + c);
+    let p = [720.0, 120.0, 24.0, 6.0, 2.0, 1.0, 1.0].into_iter().fold(1.0 / 5040.0_f32, |p, n| p * r + 1.0 / n);
     p * f32::from_bits((n as i32 + 127) as u32 * (1 << 23))
 }
 
@@ -16,7 +15,7 @@ fn scaled_exp(n: f32, r: f32) -> f32 {
 pub(super) fn exp(x: f32) -> f32 {
     let bounded = x.clamp(-87.0, 88.0);
     let n = (bounded * std::f32::consts::LOG2_E + 0.5).floor();
-    let r = (bounded - n * 0.693_359_4) - n * -2.121_944_4e-4;
+    let r = (bounded - n * 0.693_359_375) - n * -2.121_944_4e-4;
     if x < -87.0 { 0.0 } else { scaled_exp(n, r) }
 }
 
@@ -34,10 +33,9 @@ pub(super) fn log(x: f32) -> f32 {
     let m = f32::from_bits((bits - (exponent << 23)) as u32);
     let s = (m - 1.0) / (m + 1.0);
     let z = s * s;
-    let coefficients = [0.111_111_11, 0.142_857_15, 0.2, 0.333_333_34, 1.0];
-    let p = coefficients.into_iter().fold(0.090_909_09_f32, |p, c| p * z + c);
+    let p = [9.0, 7.0, 5.0, 3.0, 1.0].into_iter().fold(1.0 / 11.0_f32, |p, n| p * z + 1.0 / n);
     let e = exponent as f32;
-    e * 0.693_359_4 + (e * -2.121_944_4e-4 + 2.0 * s * p)
+    e * 0.693_359_375 + (e * -2.121_944_4e-4 + 2.0 * s * p)
 }
 
 /// What a number is once it was stored.
