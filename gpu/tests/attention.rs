@@ -48,9 +48,7 @@ device_tests! {
                         return Err(format!("{at} {storage:?} {admission:?} {bad} of {} differ, by {worst}", got.len()));
                     }
                     let states = rig.snapshot().await.map_err(say)?;
-                    let mut want = twin.snapshot();
-                    if admission != Admission::Surprise { want.surprised = 0; }
-                    if let Some(difference) = states[0].first_difference(&want) {
+                    if let Some(difference) = states[0].first_difference(&twin.snapshot()) {
                         return Err(format!("{at} {storage:?} {admission:?}: {difference}"));
                     }
                 }

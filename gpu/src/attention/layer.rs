@@ -63,8 +63,16 @@ pub(super) struct Shared {
 impl Shared {
     pub(super) fn all(&self) -> Vec<&Buffer> {
         vec![
-            &self.partial, &self.sums, &self.weights, &self.shares, &self.surprises, &self.queries, &self.keys,
-            &self.values, &self.out, &self.surprises_in,
+            &self.partial,
+            &self.sums,
+            &self.weights,
+            &self.shares,
+            &self.surprises,
+            &self.queries,
+            &self.keys,
+            &self.values,
+            &self.out,
+            &self.surprises_in,
         ]
     }
 }
@@ -110,11 +118,10 @@ impl Pipelines {
 }
 
 fn uniform_entry(binding: u32, dynamic: bool) -> BindGroupLayoutEntry {
-    entry(binding, BindingType::Buffer {
-        ty: BufferBindingType::Uniform,
-        has_dynamic_offset: dynamic,
-        min_binding_size: None,
-    })
+    entry(
+        binding,
+        BindingType::Buffer { ty: BufferBindingType::Uniform, has_dynamic_offset: dynamic, min_binding_size: None },
+    )
 }
 
 fn storage_entry(binding: u32, access: Access) -> BindGroupLayoutEntry {
@@ -149,8 +156,21 @@ impl Own {
     pub(super) fn all(&self) -> Vec<&Buffer> {
         let [drop, read] = &self.parameters;
         vec![
-            &self.uniform, &self.keys, &self.values, &self.looks, &self.positions, &self.scores, &self.carrier, drop,
-            read, &self.mean_keys, &self.mean_values, &self.cells, &self.seen, &self.turn, &self.overflows,
+            &self.uniform,
+            &self.keys,
+            &self.values,
+            &self.looks,
+            &self.positions,
+            &self.scores,
+            &self.carrier,
+            drop,
+            read,
+            &self.mean_keys,
+            &self.mean_values,
+            &self.cells,
+            &self.seen,
+            &self.turn,
+            &self.overflows,
         ]
     }
 }

@@ -157,16 +157,8 @@ impl Attention {
         for (setup, plan) in setups.into_iter().zip(plans) {
             layers.push(Layer::new(gpu, &mut pipelines, setup, plan, &shared).await?);
         }
-        let attention = Self {
-            layers,
-            shared,
-            rules,
-            clock: Clock::default(),
-            waiting: None,
-            uniforms,
-            bound,
-            written: 0,
-        };
+        let attention =
+            Self { layers, shared, rules, clock: Clock::default(), waiting: None, uniforms, bound, written: 0 };
         attention.finish_cells(gpu);
         Ok(attention)
     }
@@ -251,7 +243,9 @@ impl Attention {
         self.waiting = None;
         self.clock.tokens += path.len() as u32;
         let mut compute = encoder.begin_compute_pass(&ComputePassDescriptor::default());
-        for (layer, segment) in self.layers.iter().flat_map(|layer| segments.iter().map(move |segment| (layer, segment))) {
+        for (layer, segment) in
+            self.layers.iter().flat_map(|layer| segments.iter().map(move |segment| (layer, segment)))
+        {
             layer.accept(&mut compute, &self.bound, segment);
         }
         Ok(())

@@ -141,7 +141,8 @@ pub(super) struct Rules {
 impl Rules {
     /// Uniform blocks that a pass may need: one for each block of positions it touches and each full set of rows.
     pub(super) fn most_segments(&self) -> u64 {
-        u64::from(self.wanted.pass_rows) / u64::from(self.rows.min(crate::state::BLOCK)) + 3
+        u64::from(self.wanted.pass_rows) / u64::from(self.rows.min(crate::state::BLOCK))
+            + 3
             + u64::from(self.wanted.pass_rows) / u64::from(crate::state::BLOCK)
     }
 

@@ -260,7 +260,13 @@ impl Plan {
     pub fn layer_bytes(&self) -> u64 {
         let sizes = &self.sizes;
         let cells = 2 * sizes.cells[0] + sizes.cells[1];
-        2 * sizes.keys + sizes.looks + 2 * sizes.slots + sizes.carrier + cells + sizes.seen + sizes.turn
+        2 * sizes.keys
+            + sizes.looks
+            + 2 * sizes.slots
+            + sizes.carrier
+            + cells
+            + sizes.seen
+            + sizes.turn
             + sizes.parameters.iter().sum::<u64>()
     }
 

@@ -19,7 +19,7 @@ impl Twin {
         let kept = surprise_ring(&self.config);
         LayerSnapshot {
             tokens: self.tokens,
-            surprised: self.surprises.len() as u32,
+            surprised: if kept > 0 { self.surprises.len() as u32 } else { 0 },
             surprises: (0..kept)
                 .map(|at| latest(self.surprises.len(), kept, at).map_or(0.0, |u| self.surprises[u]))
                 .collect(),
