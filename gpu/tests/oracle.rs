@@ -502,6 +502,61 @@ fn a_query_head_reads_the_key_value_head_of_its_group() {
 }
 
 #[test]
+fn each_head_has_its_own_parameters() {
+    // Ranked by surprise, no query head decides what another one sees: each can be followed in a layer of its own.
+    let (count, band, store) = (300, 64, 64);
+    let tokens = random(14, GROUPED, count, Keys::Spiky);
+    let (decay, cells) = (random_decay(15, GROUPED), random_cells(16, GROUPED, 3, 4));
+    let layer = uniform(GROUPED, band, store, Admission::Surprise);
+    let decayed = run(&layer, &Carrier::Decay(decay.clone()), SCALE, &tokens);
+    let celled = run(&layer, &Carrier::Cells(cells.clone()), SCALE, &tokens);
+    let part = |numbers: &[f32], head: usize, heads: usize| {
+        let size = numbers.len() / heads;
+        numbers[head * size..][..size].to_vec()
+    };
+    let of_head = |numbers: &[f32], head: usize, heads: usize| -> Vec<f32> {
+        numbers.chunks_exact(heads * DIM).flat_map(|token| part(token, head, heads)).collect()
+    };
+    for head in 0..4 {
+        let alone = Tokens {
+            q: of_head(&tokens.q, head, 4),
+            k: of_head(&tokens.k, head / 2, 2),
+            v: of_head(&tokens.v, head / 2, 2),
+            surprise: tokens.surprise.clone(),
+        };
+        let decay = Decay {
+            bias: part(&decay.bias, head, 4),
+            mix: part(&decay.mix, head, 4),
+            half_life: part(&decay.half_life, head, 4),
+            phi: part(&decay.phi, head, 4),
+            phi_bias: part(&decay.phi_bias, head, 4),
+            psi: part(&decay.psi, head, 4),
+            psi_bias: part(&decay.psi_bias, head, 4),
+        };
+        let cells = Cells {
+            codebook: part(&cells.codebook, head / 2, 2),
+            beta: part(&cells.beta, head / 2, 2),
+            mean: part(&cells.mean, head / 2, 2),
+            metric: part(&cells.metric, head / 2, 2),
+            kappa: part(&cells.kappa, head, 4),
+            delta: part(&cells.delta, head, 4),
+            ..cells
+        };
+        let layer = uniform(ONE, band, store, Admission::Surprise);
+        let row = |t: usize| t * 4 * DIM + head * DIM..t * 4 * DIM + (head + 1) * DIM;
+        let rows = |out: &[f64]| (0..count).flat_map(|t| out[row(t)].to_vec()).collect::<Vec<f64>>();
+        let outcome = run(&layer, &Carrier::Decay(decay), SCALE, &alone);
+        assert_all_near(&rows(&decayed.out), &outcome.out);
+        let size = outcome.decay.len();
+        assert_all_near(&decayed.decay[head * size..][..size], &outcome.decay);
+        assert_eq!(decayed.heads[head / 2], outcome.heads[0]);
+        let outcome = run(&layer, &Carrier::Cells(cells), SCALE, &alone);
+        assert_all_near(&rows(&celled.out), &outcome.out);
+        assert_eq!(celled.cells[head / 2], outcome.cells[0]);
+    }
+}
+
+#[test]
 fn the_last_row_can_be_read_from_the_state_alone() {
     let count = 450;
     let tokens = random(9, GROUPED, count, Keys::Spiky);
@@ -624,14 +679,15 @@ fn the_gap_is_that_between_what_stays_and_what_goes() {
     tokens.surprise[1..70].fill(3.);
     let head = run(&uniform(ONE, 64, 64, Admission::Surprise), &Carrier::None, SCALE, &tokens).heads.remove(0);
     assert_near(head.gap, 0.);
+    let mut tokens = numbered(257);
     for (t, surprise) in tokens.surprise.iter_mut().enumerate() {
-        *surprise = 3. * t as f32;
+        *surprise = (t * t) as f32;
     }
     let head = run(&uniform(ONE, 64, 64, Admission::Surprise), &Carrier::None, SCALE, &tokens).heads.remove(0);
-    // The score is m at t + 2, that is 3 (t + 1): 65 stays and 64 goes.
-    assert_eq!(head.store, std::iter::once(0).chain(65..128).collect::<Vec<u32>>());
-    assert!((head.gap - 3.).abs() < 1e-4);
-    let head = run(&uniform(ONE, 64, 128, LOOK), &Carrier::None, SCALE, &tokens).heads.remove(0);
+    assert_eq!(head.store, std::iter::once(0).chain(129..192).collect::<Vec<u32>>());
+    // A score is m two tokens later. 65 stayed and 64 went, at (67 * 67 - 64 * 64) / 3; 129 and 128 are further apart.
+    assert!((head.gap - 131.).abs() < 1e-2);
+    let head = run(&uniform(ONE, 64, 192, LOOK), &Carrier::None, SCALE, &tokens).heads.remove(0);
     assert!(head.gap.is_infinite());
 }
 
