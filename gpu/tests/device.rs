@@ -1,7 +1,7 @@
 //! The device: it computes what it should, and each thing that can go wrong is a typed error.
 
-mod common {
-    pub(crate) mod harness;
+pub mod common {
+    pub mod harness;
 }
 
 use common::harness::{open, options, report};

@@ -71,7 +71,7 @@ impl Kernel {
     /// Its storage buffers, from binding 1 on; binding 0 is the layer's uniform buffer.
     pub(super) const fn storage(self) -> &'static [Access] {
         match self {
-            Self::Append => &[Read, Read, Write, Write, Write],
+            Self::Append | Self::Rank | Self::CellsFinish => &[Read, Read, Write, Write, Write],
             Self::Pieces => &[Read, Read, Read, Write, Write, Write],
             Self::CellPieces => &[Read, Read, Read, Write, Write, Write, Read, Read],
             Self::DecayRead => &[Read, Read, Write, Write, Read],
@@ -79,9 +79,7 @@ impl Kernel {
             Self::See => &[Read, Read, Write],
             Self::Accept => &[Write, Write],
             Self::Look => &[Read, Write],
-            Self::Rank => &[Read, Read, Write, Write, Write],
             Self::DecayDrop | Self::CellsDrop => &[Read, Read, Read, Write, Read],
-            Self::CellsFinish => &[Read, Read, Write, Write, Write],
             Self::Shift => &[Write, Write, Read],
         }
     }
@@ -92,10 +90,9 @@ impl Kernel {
         let number = if lanes == 2 { 8 } else { 16 };
         match self {
             Self::Pieces | Self::CellPieces => number * (config.shape().head_dim + BLOCK + 8) + 4 * BLOCK,
-            Self::Merge => 4 * 128,
             Self::DecayRead => 4 * (TERMS as u32 + 64),
             Self::DecayDrop => 4 * 64 * (TERMS + DECAYS) as u32,
-            Self::CellsDrop => 4 * 128,
+            Self::Merge | Self::CellsDrop => 4 * 128,
             Self::Rank => 16 * 72 + 8 * 64 + 4 * 128,
             _ => 0,
         }

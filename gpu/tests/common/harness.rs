@@ -6,7 +6,7 @@
 use mrail_gpu::device::{Gpu, Limit, Options};
 
 /// What a test may return.
-pub(crate) trait Outcome {
+pub trait Outcome {
     /// Panics where the test failed.
     fn check(self);
 }
@@ -24,13 +24,17 @@ impl<E: std::fmt::Display> Outcome for Result<(), E> {
 }
 
 /// How the tests open their devices.
-pub(crate) fn options() -> Options {
+pub fn options() -> Options {
     let name = if cfg!(target_arch = "wasm32") { None } else { std::env::var("MRAIL_ADAPTER").ok() };
     Options { name, limits: Limit::Default, ..Options::default() }
 }
 
-/// A device, or a failed test.
-pub(crate) async fn open() -> Gpu {
+/// A device.
+///
+/// # Panics
+///
+/// Where there is none: a test that needs one has failed.
+pub async fn open() -> Gpu {
     match Gpu::request(&options()).await {
         Ok(gpu) => gpu,
         Err(error) => panic!("{error}"),
@@ -38,7 +42,7 @@ pub(crate) async fn open() -> Gpu {
 }
 
 /// Into the browser's console, or onto the terminal, also from tests that pass.
-pub(crate) fn report(text: &str) {
+pub fn report(text: &str) {
     #[cfg(target_arch = "wasm32")]
     wasm_bindgen_test::console_log!("{text}");
     #[cfg(not(target_arch = "wasm32"))]

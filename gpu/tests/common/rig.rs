@@ -21,11 +21,14 @@ pub struct Tokens<'a> {
 /// Layers on a device.
 #[derive(Debug)]
 pub struct Rig<'g> {
+    /// The device.
     pub gpu: &'g Gpu,
+    /// The layers.
     pub attention: Attention,
 }
 
 impl<'g> Rig<'g> {
+    /// Layers with an empty state.
     pub async fn new(gpu: &'g Gpu, setups: Vec<LayerSetup>, wanted: Wanted) -> Result<Self, AttentionError> {
         Ok(Self { gpu, attention: Attention::new(gpu, setups, wanted).await? })
     }
@@ -107,6 +110,7 @@ impl<'g> Rig<'g> {
         Ok(())
     }
 
+    /// The state of all layers.
     pub async fn snapshot(&self) -> Result<Vec<LayerSnapshot>, AttentionError> {
         self.attention.snapshot(self.gpu).await
     }

@@ -6,16 +6,20 @@ use half::f16;
 /// Below every logit.
 pub(super) const LOWEST: f32 = -3.0e38;
 
+/// ln 2 in two parts, the first so short that its product with a small whole number is exact.
+const LN_2_HIGH: f32 = 355.0 / 512.0;
+const LN_2_LOW: f32 = -2.121_944_4e-4;
+
 fn scaled_exp(n: f32, r: f32) -> f32 {
     let p = [720.0, 120.0, 24.0, 6.0, 2.0, 1.0, 1.0].into_iter().fold(1.0 / 5040.0_f32, |p, n| p * r + 1.0 / n);
-    p * f32::from_bits((n as i32 + 127) as u32 * (1 << 23))
+    p * f32::from_bits((n as i32 + 127).cast_unsigned() << 23)
 }
 
 /// e^x.
 pub(super) fn exp(x: f32) -> f32 {
     let bounded = x.clamp(-87.0, 88.0);
     let n = (bounded * std::f32::consts::LOG2_E + 0.5).floor();
-    let r = (bounded - n * 0.693_359_375) - n * -2.121_944_4e-4;
+    let r = (bounded - n * LN_2_HIGH) - n * LN_2_LOW;
     if x < -87.0 { 0.0 } else { scaled_exp(n, r) }
 }
 
@@ -28,14 +32,14 @@ pub(super) fn exp2(x: f32) -> f32 {
 
 /// ln x of a normal number above 0.
 pub(super) fn log(x: f32) -> f32 {
-    let bits = x.to_bits() as i32;
+    let bits = x.to_bits().cast_signed();
     let exponent = (bits - 0x3f35_04f3) >> 23;
-    let m = f32::from_bits((bits - (exponent << 23)) as u32);
+    let m = f32::from_bits((bits - (exponent << 23)).cast_unsigned());
     let s = (m - 1.0) / (m + 1.0);
     let z = s * s;
     let p = [9.0, 7.0, 5.0, 3.0, 1.0].into_iter().fold(1.0 / 11.0_f32, |p, n| p * z + 1.0 / n);
     let e = exponent as f32;
-    e * 0.693_359_375 + (e * -2.121_944_4e-4 + 2.0 * s * p)
+    e * LN_2_HIGH + (e * LN_2_LOW + 2.0 * s * p)
 }
 
 /// What a number is once it was stored.

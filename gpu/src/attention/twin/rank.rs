@@ -10,9 +10,8 @@ pub(super) struct Stored {
 }
 
 /// The strongest first: token 0, then the larger score, then the earlier token.
-fn strongest_first(a: &Stored, b: &Stored) -> Ordering {
-    let key = |token: &Stored| (token.position != 0, Reverse(Total(token.score)), token.position);
-    key(a).cmp(&key(b))
+fn strongest_first(token: Stored) -> (bool, Reverse<Total>, u32) {
+    (token.position != 0, Reverse(Total(token.score)), token.position)
 }
 
 /// Numbers in their total order, so that no score, not even NaN, is without a place.
@@ -37,7 +36,7 @@ impl Ord for Total {
 /// in order.
 pub(super) fn turn_over(store: &mut Vec<Stored>, size: usize, block: &[Stored]) -> Vec<u32> {
     let mut all: Vec<Stored> = store.iter().chain(block).copied().collect();
-    all.sort_by(strongest_first);
+    all.sort_by_key(|&token| strongest_first(token));
     let mut dropped: Vec<u32> = all.split_off(size.min(all.len())).iter().map(|token| token.position).collect();
     dropped.sort_unstable();
     let gone = |token: &Stored| dropped.binary_search(&token.position).is_ok();

@@ -53,6 +53,8 @@ pub(super) fn merge(pieces: &[Piece], dim: usize) -> Merged {
         total += piece.total * factor;
         out.iter_mut().zip(&piece.value).for_each(|(sum, v)| *sum += v * factor);
     }
-    out.iter_mut().for_each(|sum| *sum /= total);
+    for sum in &mut out {
+        *sum /= total;
+    }
     Merged { out, shares: factors.iter().map(|factor| factor / total).collect() }
 }
