@@ -1,8 +1,6 @@
 //! The device: it computes what it should, and each thing that can go wrong is a typed error.
 
-pub mod common {
-    pub mod harness;
-}
+pub mod common;
 
 use common::harness::{open, options, report};
 use mrail_gpu::device::{DeviceError, Gpu, Limit, Options, Software};
