@@ -6,7 +6,7 @@ use common::oracle::{Keys, random, random_cells, random_decay};
 use common::rig::{Rig, Tokens};
 use mrail_gpu::attention::twin::{Rows, Twin};
 use mrail_gpu::attention::{LayerSetup, Wanted};
-use mrail_gpu::state::{Admission, Carrier, Config, Shape, Storage};
+use mrail_gpu::state::{Admission, Carrier, Config, Memory, Shape, Storage};
 
 const SHAPE: Shape = Shape { heads: 6, kv_heads: 2, head_dim: 16 };
 
@@ -52,6 +52,38 @@ device_tests! {
                         return Err(format!("{at} {storage:?} {admission:?}: {difference}"));
                     }
                 }
+            }
+        }
+        Ok(())
+    }
+}
+
+device_tests! {
+    /// One layer of each kind, twice: the second of a kind shares the pipelines of the first.
+    async fn the_self_test_passes_and_leaves_nothing(gpu: &Gpu) -> Result<(), String> {
+        let mut setups = Vec::new();
+        for storage in [Storage::F16, Storage::F32] {
+            for admission in [Admission::Look { from: 16 }, Admission::Surprise] {
+                let config = Config::uniform(SHAPE, storage, 64, 128, admission).map_err(|e| e.to_string())?;
+                let plain = LayerSetup::plain(config);
+                setups.push(plain.clone().with_carrier(Carrier::Decay(random_decay(1, SHAPE))));
+                setups.push(plain.clone().with_carrier(Carrier::Decay(random_decay(2, SHAPE))));
+                setups.push(plain.clone().with_carrier(Carrier::Cells(random_cells(3, SHAPE, 64, 4))));
+                setups.push(plain);
+            }
+        }
+        let native = Config::new(SHAPE, Storage::F16, Memory::Native).map_err(|e| e.to_string())?;
+        for setups in [setups, vec![LayerSetup::plain(native)]] {
+            let mut rig = Rig::new(gpu, setups, Wanted::default()).await.map_err(|error| error.to_string())?;
+            let empty = rig.snapshot().await.map_err(|error| error.to_string())?;
+            let found = rig.attention.self_test(gpu).await.map_err(|error| error.to_string())?;
+            common::harness::report(&format!("{found:?}"));
+            if !found.passed() || found.most_rows != 64 {
+                return Err(format!("{found:?}"));
+            }
+            let left = rig.snapshot().await.map_err(|error| error.to_string())?;
+            if let Some(difference) = left.iter().zip(&empty).find_map(|(a, b)| a.first_difference(b)) {
+                return Err(difference);
             }
         }
         Ok(())

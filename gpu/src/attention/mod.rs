@@ -8,6 +8,7 @@
 mod layer;
 mod pass;
 mod plan;
+mod selftest;
 mod shaders;
 mod transfer;
 mod tree;
@@ -16,6 +17,7 @@ pub mod twin;
 pub use layer::LayerSetup;
 pub use pass::{PASSES_IN_FLIGHT, Pass, PassError};
 pub use plan::{Plan, PlanError, Sizes, Wanted, plan};
+pub use selftest::SelfTest;
 pub use transfer::Turnover;
 pub use tree::{MOST_ROWS, Tree, TreeError};
 

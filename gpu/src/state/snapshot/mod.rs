@@ -13,6 +13,7 @@ mod check;
 mod difference;
 mod error;
 mod field;
+mod filled;
 mod listing;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ mod tests;
 pub use anchor::{from_anchor, to_anchor};
 pub use error::SnapshotError;
 pub use field::Field;
+pub(crate) use filled::Noise;
 pub use listing::{ChangedRows, Listing, changed_rows, listing};
 
 use super::{BLOCK, Carrier, Config, DECAYS, TERMS};
