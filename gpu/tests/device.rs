@@ -66,7 +66,7 @@ device_tests! {
         let info = gpu.info();
         report(&format!("device: {info}; there: {}", info.candidates.join("; ")));
         assert!(!info.candidates.is_empty());
-        assert_eq!(*gpu.limits(), wgpu::Limits { ..wgpu::Limits::defaults() });
+        assert_eq!(*gpu.limits(), wgpu::Limits::defaults());
     }
 
     async fn a_shader_computes(gpu: &Gpu) -> Result<(), DeviceError> {
@@ -188,7 +188,7 @@ device_tests! {
         other.finished().await
     }
 
-    async fn each_call_alone_notices_the_loss() -> Result<(), DeviceError> {
+    async fn no_call_goes_well_for_long_after_a_loss() -> Result<(), DeviceError> {
         let usage = BufferUsages::COPY_SRC | BufferUsages::COPY_DST;
         for call in 0..4 {
             let gpu = open().await;
@@ -196,9 +196,11 @@ device_tests! {
             let result = match call {
                 0 => gpu.buffer("bytes", 16, usage).await.map(drop),
                 1 => gpu.pipeline("any", "@compute @workgroup_size(1) fn main() {}", "main", &[]).await.map(drop),
-                2 => gpu.finished().await,
-                _ => gpu.allocation().done().await,
+                2 => gpu.allocation().done().await,
+                _ => Ok(()),
             };
+            // Firefox makes buffers and pipelines of a lost device without a word.
+            let result = if result.is_ok() { gpu.finished().await } else { result };
             assert!(matches!(result, Err(DeviceError::Lost { .. })), "call {call}: {result:?}");
         }
         Ok(())

@@ -125,6 +125,11 @@ impl Faults {
         self.lost.get_or_init(|| DeviceError::Lost { reason });
     }
 
+    /// The loss, if there was one.
+    pub(super) fn loss(&self) -> Option<DeviceError> {
+        self.lost.get().cloned()
+    }
+
     /// The loss, or else the first error.
     pub(super) fn check(&self) -> Result<(), DeviceError> {
         match self.lost.get().or_else(|| self.first.get()) {

@@ -22,6 +22,10 @@ use wgpu::{
     PipelineLayoutDescriptor, Queue, ShaderModuleDescriptor, ShaderSource,
 };
 
+/// A browser is asked at most this many times whether work is done, then only waited for. An answer takes a millisecond.
+#[cfg(target_arch = "wasm32")]
+const MOST_NUDGES: u32 = 2000;
+
 /// Which device to open, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
@@ -66,7 +70,7 @@ pub enum Limit {
 /// Which device it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Info {
-    /// The device's name; browsers may keep it to themselves.
+    /// The device's name; in browsers its maker and kind, as far as they tell.
     pub name: String,
     /// `vulkan`, `metal` or `webgpu`.
     pub backend: Backend,
@@ -79,10 +83,11 @@ pub struct Info {
 }
 
 impl Info {
-    fn new(info: AdapterInfo, candidates: Vec<String>) -> Self {
+    fn new(mut info: AdapterInfo, told: Option<String>, candidates: &[String]) -> Self {
+        info.name = told.unwrap_or(info.name);
         let software = is_software(&info);
         let driver = [info.driver, info.driver_info].join(" ").trim().to_owned();
-        Self { name: info.name, backend: info.backend, driver, software, candidates }
+        Self { name: info.name, backend: info.backend, driver, software, candidates: candidates.to_vec() }
     }
 }
 
@@ -96,6 +101,24 @@ impl fmt::Display for Info {
 fn described(name: &str, backend: Backend, software: bool) -> String {
     let name = if name.is_empty() { "a GPU without a name" } else { name };
     format!("{name} ({backend}, {})", if software { "software" } else { "hardware" })
+}
+
+/// Browsers tell the maker and the kind of a device rather than its name.
+#[cfg(target_arch = "wasm32")]
+fn told_by_the_browser(device: &Device) -> Option<String> {
+    let info = device.as_webgpu()?.adapter_info();
+    // Older browsers do not have it.
+    if info.is_undefined() {
+        return None;
+    }
+    let told = [info.vendor(), info.architecture(), info.device(), info.description()];
+    let told: Vec<&str> = told.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+    Some(told.join(" "))
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+fn told_by_the_browser(_: &Device) -> Option<String> {
+    None
 }
 
 /// Browsers do not always tell that an adapter is their own software, whose names are known.
@@ -149,7 +172,7 @@ impl Gpu {
         let descriptor = DeviceDescriptor { label: Some("mrail"), required_limits, memory_hints, ..Default::default() };
         let (device, queue) = adapter.request_device(&descriptor).await?;
         let faults = Faults::of(&device);
-        let info = Info::new(adapter.get_info(), candidates.to_vec());
+        let info = Info::new(adapter.get_info(), told_by_the_browser(&device), candidates);
         Ok(Self { limits: device.limits(), device, queue, info, faults, staging: Mutex::default() })
     }
 
@@ -175,7 +198,8 @@ impl Gpu {
 
     /// The first error that nobody waited for, or the device's loss. It stays: no token may be computed after it.
     ///
-    /// Natively it knows all up to the last call; in browsers, errors come some time after the call: see [`Self::finished`].
+    /// It never waits, so it may not know yet: a loss is noticed at the next call that waits for the device, and in browsers
+    /// so is any error. [`Self::finished`] is the one that waits for all.
     pub fn check(&self) -> Result<(), DeviceError> {
         self.faults.check()
     }
@@ -185,12 +209,11 @@ impl Gpu {
     /// Natively the thread waits; in a browser the future does.
     pub async fn finished(&self) -> Result<(), DeviceError> {
         self.check()?;
-        let (sender, done) = oneshot::channel();
-        self.queue.on_submitted_work_done(move || {
-            sender.send(()).ok();
-        });
-        self.done(done).await;
-        self.settled().await
+        self.work_done().await;
+        match self.settled().await {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.cause(error).await),
+        }
     }
 
     /// Ends the device and frees its memory; each call from now on returns [`DeviceError::Lost`].
@@ -281,7 +304,7 @@ impl Gpu {
         }
         let caught = scopes.close(label, None);
         self.poll(&wgpu::PollType::Poll);
-        match caught.await {
+        let result = match caught.await {
             Ok(()) => Ok(pipeline),
             // Natively the message has the compiler's words.
             Err(DeviceError::Validation { what, mut message }) if cfg!(target_arch = "wasm32") => {
@@ -291,6 +314,10 @@ impl Gpu {
                 Err(DeviceError::Validation { what, message })
             }
             Err(error) => Err(error),
+        };
+        match result {
+            Ok(pipeline) => Ok(pipeline),
+            Err(error) => Err(self.cause(error).await),
         }
     }
 
@@ -303,7 +330,17 @@ impl Gpu {
     }
 
     #[cfg(target_arch = "wasm32")]
-    async fn done<T>(&self, receiver: oneshot::Receiver<T>) -> Option<T> {
+    async fn done<T>(&self, mut receiver: oneshot::Receiver<T>) -> Option<T> {
+        // Firefox looks ten times a second whether work is done, and whenever something is submitted: so something is, each
+        // time its answer to the last message has come. The count is for a lost device, where answers come at once.
+        for _ in 0..MOST_NUDGES {
+            match receiver.try_recv() {
+                Ok(None) => self.queue.submit([]),
+                Ok(Some(sent)) => return Some(sent),
+                Err(oneshot::Canceled) => return None,
+            };
+            self.device.push_error_scope(wgpu::ErrorFilter::Validation).pop().await;
+        }
         receiver.await.ok()
     }
 
@@ -315,6 +352,26 @@ impl Gpu {
         if polled.is_err() {
             self.faults.lose("its driver failed while it was waited for".into());
         }
+    }
+
+    /// The loss that caused an error, or else the error. Firefox tells of a loss some time after the first error that it
+    /// causes, but before it tells that all work is done.
+    async fn cause(&self, error: DeviceError) -> DeviceError {
+        for _ in 0..2 {
+            self.work_done().await;
+            if let Some(loss) = self.faults.loss() {
+                return loss;
+            }
+        }
+        error
+    }
+
+    async fn work_done(&self) {
+        let (sender, done) = oneshot::channel();
+        self.queue.on_submitted_work_done(move || {
+            sender.send(()).ok();
+        });
+        self.done(done).await;
     }
 
     /// Waits until errors of earlier calls have arrived, and checks.
@@ -369,11 +426,12 @@ impl Allocation<'_> {
 
     /// Waits for all of them. After an error none of them may be used.
     pub async fn done(self) -> Result<(), DeviceError> {
-        self.gpu.poll(&wgpu::PollType::Poll);
         for buffer in self.waiting {
-            buffer.await?;
+            if let Err(error) = buffer.await {
+                return Err(self.gpu.cause(error).await);
+            }
         }
-        self.gpu.check()
+        self.gpu.settled().await
     }
 }
 

@@ -97,13 +97,14 @@ impl Gpu {
         let caught = scopes.close("a read", Some(plan.total));
 
         let mapped = self.done(mapped).await;
-        caught.await?;
-        if mapped.is_none_or(|mapped| mapped.is_err()) {
-            self.settled().await?;
-            return Err(invalid("the copy could not be mapped"));
+        let mapped = match mapped {
+            Some(Ok(())) => Ok(()),
+            Some(Err(_)) | None => Err(invalid("the copy could not be mapped")),
+        };
+        // What was computed after an error may not be used.
+        if let Err(error) = caught.await.and(self.check()).and(mapped) {
+            return Err(self.cause(error).await);
         }
-        // What was computed with an error before it may not be used.
-        self.check()?;
         let view = slice.get_mapped_range().map_err(|error| invalid(&error.to_string()))?;
         let read =
             plan.copies.iter().map(|Copy { to, part, .. }| view[*to as usize..][part.clone()].to_vec()).collect();

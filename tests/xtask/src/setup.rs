@@ -38,6 +38,8 @@ pub(crate) enum Need {
     Qemu,
     Chromium,
     Firefox,
+    /// Somewhere to run compute shaders outside browsers; Firefox runs them there, too.
+    Vulkan,
     NodeModules,
     /// The Python reference in a virtual environment.
     Reference,
@@ -57,6 +59,7 @@ impl Need {
         Self::Qemu,
         Self::Chromium,
         Self::Firefox,
+        Self::Vulkan,
         Self::NodeModules,
         Self::Reference,
         Self::WasmPack,
@@ -97,6 +100,12 @@ impl Need {
                 time: "30 s",
                 present: |project| project.program(&["firefox", "firefox-esr"]).is_some(),
                 install: |setup| packaged(setup, "Firefox", &["firefox-esr"]),
+            },
+            Self::Vulkan => Part {
+                what: "a Vulkan driver: Mesa's software one where there is no GPU",
+                time: "20 s",
+                present: |_| vulkan(),
+                install: |setup| packaged(setup, "a Vulkan driver", &["mesa-vulkan-drivers", "libvulkan1"]),
             },
             Self::NodeModules => Part {
                 what: "the web app's npm packages, as locked",
@@ -232,12 +241,39 @@ pub(crate) fn chromium(project: &Project) -> Option<std::path::PathBuf> {
     project.program(&["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"])
 }
 
+/// Is there a Vulkan loader, and a driver for it to load? Whether the driver finds a device is for the tests to say.
+fn vulkan() -> bool {
+    if cfg!(target_os = "macos") {
+        // Metal is part of the system.
+        return true;
+    }
+    if cfg!(windows) {
+        // It comes with the drivers.
+        let system = env::var_os("SystemRoot").map(std::path::PathBuf::from);
+        return system.is_some_and(|root| root.join("System32").join("vulkan-1.dll").is_file());
+    }
+    let named = ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"].iter().any(|name| env::var_os(name).is_some());
+    let folders = ["/usr/share", "/usr/local/share", "/etc"].map(|folder| format!("{folder}/vulkan/icd.d"));
+    let driver = folders.iter().any(|folder| fs::read_dir(folder).is_ok_and(|mut files| files.next().is_some()));
+    (named || driver) && loader()
+}
+
+/// Is libvulkan in one of the folders that the linker looks in, or in one of theirs for each kind of processor?
+fn loader() -> bool {
+    let roots = ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib"].map(std::path::PathBuf::from);
+    let below = roots.iter().flat_map(|root| fs::read_dir(root).into_iter().flatten().flatten());
+    let folders = roots.iter().cloned().chain(below.map(|entry| entry.path()));
+    folders
+        .chain(env::split_paths(&env::var_os("LD_LIBRARY_PATH").unwrap_or_default()))
+        .any(|folder| folder.join("libvulkan.so.1").exists())
+}
+
 /// What a system packages, and the project does not install by itself.
 fn packaged(setup: &Setup, what: &str, packages: &[&str]) -> Result<(), Failure> {
     if debian::possible() {
         return debian::apt(setup, packages);
     }
-    Err(Failure::new(format!("{what} is not on PATH")).hint("install it as your system does, then run this again"))
+    Err(Failure::new(format!("{what} is not there")).hint("install it as your system does, then run this again"))
 }
 
 /// The version of Node, if it is new enough.
@@ -321,7 +357,7 @@ mod tests {
         use Need::*;
         assert!(Need::DEMO.iter().all(|need| Need::ALL.contains(need)));
         assert!(
-            ![Embedded, Qemu, Chromium, Firefox, Reference, GeckoDriver, CargoFuzz]
+            ![Embedded, Qemu, Chromium, Firefox, Vulkan, Reference, GeckoDriver, CargoFuzz]
                 .iter()
                 .any(|n| Need::DEMO.contains(n))
         );

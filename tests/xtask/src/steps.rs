@@ -71,15 +71,19 @@ const PACKAGE_AND_CHROMIUM: &[Need] =
     &[Need::Wasm, Need::NodeModules, Need::WasmPack, Need::WasmBindgen, Need::Chromium];
 const WASM_IN_CHROMIUM: &[Need] = &[Need::Wasm, Need::WasmPack, Need::WasmBindgen, Need::Chromium];
 const WASM_IN_FIREFOX: &[Need] = &[Need::Wasm, Need::WasmPack, Need::WasmBindgen, Need::Firefox, Need::GeckoDriver];
+/// Chromium brings software to compute with; Firefox takes the system's.
+const GPU_IN_FIREFOX: &[Need] =
+    &[Need::Wasm, Need::WasmPack, Need::WasmBindgen, Need::Firefox, Need::GeckoDriver, Need::Vulkan];
 
 /// All steps.
 pub(crate) const STEPS: &[Step] = &[
     Step::new("fmt", "all Rust is formatted", fmt),
     Step::new("clippy", "clippy has nothing to say about the workspace", clippy),
     Step::new("rust", "the workspace's tests, with the command line's", native),
+    Step::new("gpu", "the tests of what computes on a GPU, natively", gpu).needs(&[Need::Vulkan]),
     Step::new("vectors", "the reference's stored vectors as Rust tests, optimised", vectors),
-    Step::new("doc", "core's documentation builds without a warning", doc),
-    Step::new("bench", "core's benchmarks compile", bench),
+    Step::new("doc", "the documentation of core and gpu builds without a warning", doc),
+    Step::new("bench", "the benchmarks of core and gpu compile", bench),
     Step::new("no-std", "core builds alone with each set of its features, for four targets", no_std)
         .needs(&[Need::Wasm, Need::Embedded]),
     Step::new("panic-never", "what answers from flash links only since nothing in it can panic", panic_never)
@@ -90,6 +94,10 @@ pub(crate) const STEPS: &[Step] = &[
     Step::new("better", "what the reference gets wrong is right here", better).needs(&[Need::Reference]),
     Step::new("wasm-chromium", "the wasm tests in headless Chromium", wasm_chromium).needs(WASM_IN_CHROMIUM),
     Step::new("wasm-firefox", "the wasm tests in headless Firefox", wasm_firefox).needs(WASM_IN_FIREFOX),
+    Step::new("gpu-chromium", "the tests of what computes on a GPU, in headless Chromium", gpu_chromium)
+        .needs(WASM_IN_CHROMIUM),
+    Step::new("gpu-firefox", "the tests of what computes on a GPU, in headless Firefox", gpu_firefox)
+        .needs(GPU_IN_FIREFOX),
     Step::new("wasm-size", "the optimised .wasm is within 250 KB", wasm_size).needs(PACKAGE),
     Step::new("npm-package", "the packed npm package works in another project", npm_package).needs(PACKAGE),
     Step::new("web-check", "the web app's types", web_check).needs(PACKAGE),
@@ -137,7 +145,19 @@ fn clippy(run: &Run) -> Result<Outcome, Failure> {
 }
 
 fn native(run: &Run) -> Result<Outcome, Failure> {
-    tests_passed(cargo(run, "test --workspace --exclude mrail-conformance").args(CORE_FEATURES))
+    // Those two have steps of their own.
+    let tests = cargo(run, "test --workspace --exclude mrail-conformance --exclude mrail-gpu");
+    tests_passed(tests.args(CORE_FEATURES))
+}
+
+fn gpu(run: &Run) -> Result<Outcome, Failure> {
+    let tests = cargo(run, "test -p mrail-gpu");
+    // Mesa complains at each device where there is no such folder.
+    let tests = match std::env::var_os("XDG_RUNTIME_DIR") {
+        Some(_) => tests,
+        None => tests.env("XDG_RUNTIME_DIR", &run.project.target),
+    };
+    tests_passed(tests)
 }
 
 fn vectors(run: &Run) -> Result<Outcome, Failure> {
@@ -145,11 +165,16 @@ fn vectors(run: &Run) -> Result<Outcome, Failure> {
 }
 
 fn doc(run: &Run) -> Result<Outcome, Failure> {
-    passed(cargo(run, "doc --no-deps -p mrail").args(CORE_FEATURES).env("RUSTDOCFLAGS", "-D warnings").stream())
+    passed(
+        cargo(run, "doc --no-deps -p mrail -p mrail-gpu")
+            .args(CORE_FEATURES)
+            .env("RUSTDOCFLAGS", "-D warnings")
+            .stream(),
+    )
 }
 
 fn bench(run: &Run) -> Result<Outcome, Failure> {
-    passed(cargo(run, "bench --no-run -p mrail").stream())
+    passed(cargo(run, "bench --no-run -p mrail -p mrail-gpu").stream())
 }
 
 fn no_std(run: &Run) -> Result<Outcome, Failure> {
@@ -232,21 +257,40 @@ fn all_of(line: &str) -> bool {
     line.split_once(" of ").is_some_and(|(good, all)| count(good).is_some_and(|n| n > 0) && count(good) == count(all))
 }
 
-/// `wasm-pack test` in one browser.
-fn wasm_test(run: &Run, args: &str, driver: &str) -> Result<Outcome, Failure> {
+/// The arguments for a browser, and its driver.
+const IN_CHROMIUM: (&str, &str) = ("--chrome --chromedriver", "chromedriver");
+const IN_FIREFOX: (&str, &str) = ("--firefox --geckodriver", "geckodriver");
+
+/// `wasm-pack test` of a crate in one browser.
+fn wasm_test(run: &Run, (args, driver): (&str, &str), of: &str) -> Result<Cmd, Failure> {
     let found = run.project.program(&[driver]);
     let found = found.ok_or_else(|| Failure::new(format!("{driver} is not there")).hint("cargo xtask setup"))?;
     let pack = rust::cmd(run.project, "wasm-pack", WASM)?.args("test --mode no-install --release --headless");
-    let pack = pack.args(args).arg(found).arg("wasm");
-    tests_passed(pack.env("WASM_BINDGEN_TEST_TIMEOUT", "300"))
+    Ok(pack.args(args).arg(found).arg(of).env("WASM_BINDGEN_TEST_TIMEOUT", "300"))
 }
 
 fn wasm_chromium(run: &Run) -> Result<Outcome, Failure> {
-    wasm_test(run, "--chrome --chromedriver", "chromedriver")
+    tests_passed(wasm_test(run, IN_CHROMIUM, "wasm")?)
 }
 
 fn wasm_firefox(run: &Run) -> Result<Outcome, Failure> {
-    wasm_test(run, "--firefox --geckodriver", "geckodriver")
+    tests_passed(wasm_test(run, IN_FIREFOX, "wasm")?)
+}
+
+fn gpu_test(run: &Run, browser: (&str, &str)) -> Result<Outcome, Failure> {
+    // Each of many test programs would be optimised as a whole; the tests themselves are hardly faster for it.
+    let pack = wasm_test(run, browser, "gpu")?.env("CARGO_PROFILE_RELEASE_LTO", "off");
+    let pack = pack.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+    // Which device it was is told by a test that passes.
+    tests_passed(pack.args("-- --nocapture"))
+}
+
+fn gpu_chromium(run: &Run) -> Result<Outcome, Failure> {
+    gpu_test(run, IN_CHROMIUM)
+}
+
+fn gpu_firefox(run: &Run) -> Result<Outcome, Failure> {
+    gpu_test(run, IN_FIREFOX)
 }
 
 fn wasm_size(run: &Run) -> Result<Outcome, Failure> {
