@@ -19,14 +19,18 @@
 //! For one query head with query q at position t, scale c (1 / sqrt d) and the band's start ev(t) = E ⌊max(0, t - B) / E⌋:
 //!
 //! ```text
-//! out = sum_i w_i v_i / sum_i w_i        w_i = exp(l_i - max l)        i over carrier terms, store, band
+//! out = sum_i w_i v_i / sum_i w_i       w_i = exp(l_i - max l)
+//!       i over the carrier's terms, the store and the band
 //!
-//! token of store or band    l = c q . k                 v as stored
-//! decays (one term)         l = ln m                    v = s / m
-//!     m  = sum_j u_j        s = sum_j u_j v_j           j over the tokens that were dropped
-//!     u_j = exp(b . k_j) sum_i a_i 2^(-(t - j) / H_i) (1 + f(q) . g(k_j))
-//! cell (n tokens in it)     l = c q . k + ln n + kappa var / 2 + delta        k, v their means
-//!     var = mean |A^T (k_j - mu)|^2 - |A^T (k - mu)|^2
+//! token of store or band, as stored
+//!       l = c q . k
+//! decays, one term for all tokens j that were dropped
+//!       l = ln m          v = s / m
+//!       m = sum_j u_j     s = sum_j u_j v_j
+//!       u_j = exp(b . k_j) sum_i a_i 2^(-(t - j) / H_i) (1 + f(q) . g(k_j))
+//! cell, of n tokens whose means are k and v
+//!       l = c q . k + ln n + kappa var / 2 + delta
+//!       var = mean |A^T (k_j - mu)|^2 - |A^T (k - mu)|^2
 //! ```
 //!
 //! A token's **look** is the largest w_i / sum w that a committed row gave it in its band time, over the query heads of its group;
@@ -56,7 +60,7 @@
 //!
 //! # An example
 //!
-//! ```
+//! ```ignore-wasm
 //! use mrail_gpu::attention::{Attention, LayerSetup, Wanted};
 //! use mrail_gpu::device::{Gpu, Options};
 //! use mrail_gpu::state::{Admission, Config, Shape, Storage};

@@ -196,6 +196,18 @@ impl Attention {
         &self.layers[layer].plan
     }
 
+    /// Rows that run at once.
+    pub fn rows(&self) -> u32 {
+        self.rules.rows
+    }
+
+    /// Runs at most so many rows at once from now on, 1 at least; never more than was planned. Results do not depend on it, but a
+    /// draft tree has no more rows.
+    pub fn limit_rows(&mut self, rows: u32) {
+        let planned = self.layers.iter().map(|layer| layer.plan.rows).min().unwrap_or(1);
+        self.rules.rows = rows.clamp(1, planned);
+    }
+
     /// Nodes of one path, the root among them, that may be verified now: deeper ones stand where the band will have moved.
     pub fn depth_left(&self) -> u32 {
         self.rules.depth_left(&self.clock)

@@ -96,7 +96,7 @@ impl Attention {
         }
         self.clear(gpu)?;
         let result = SelfTest::of(&runs, storage);
-        self.rules.rows = rows.min(result.most_rows);
+        self.limit_rows(rows.min(result.most_rows));
         Ok(result)
     }
 

@@ -1,6 +1,6 @@
 //! Runs a stack of layers on a device from rows on the host, one layer after the other.
 
-use mrail_gpu::attention::{Attention, AttentionError, LayerSetup, Tree, Wanted};
+use mrail_gpu::attention::{Attention, AttentionError, LayerSetup, Pass, Tree, Wanted};
 use mrail_gpu::device::Gpu;
 use mrail_gpu::state::{LayerSnapshot, Shape};
 use std::ops::Range;
@@ -100,6 +100,55 @@ impl<'g> Rig<'g> {
         }
         self.gpu.queue().submit([encoder.finish()]);
         self.out(nodes.len()).await
+    }
+
+    /// Like [`Rig::extend`], but the outputs stay on the device: they are copied to row `at` of a buffer.
+    pub fn extend_to(
+        &mut self,
+        tokens: Tokens<'_>,
+        range: Range<usize>,
+        to: &wgpu::Buffer,
+    ) -> Result<(), AttentionError> {
+        let rows: Vec<usize> = range.collect();
+        let pass = self.attention.extend(self.gpu, rows.len() as u32)?;
+        let places: Vec<_> = (0..rows.len()).map(|row| (row, rows[row])).collect();
+        self.run(tokens, &rows, &pass, to, &places)
+    }
+
+    /// Like [`Rig::verify`], but the outputs of some nodes stay on the device: node to row of a buffer.
+    pub fn verify_to(
+        &mut self,
+        tokens: Tokens<'_>,
+        nodes: &[usize],
+        tree: &Tree,
+        to: &wgpu::Buffer,
+        places: &[(usize, usize)],
+    ) -> Result<(), AttentionError> {
+        let pass = self.attention.verify(self.gpu, tree)?;
+        self.run(tokens, nodes, &pass, to, places)
+    }
+
+    fn run(
+        &self,
+        tokens: Tokens<'_>,
+        rows: &[usize],
+        pass: &Pass,
+        to: &wgpu::Buffer,
+        places: &[(usize, usize)],
+    ) -> Result<(), AttentionError> {
+        self.load(tokens, rows)?;
+        let mut encoder = self.encoder();
+        for layer in 0..self.attention.layers() {
+            self.attention.encode(&mut encoder, pass, layer);
+        }
+        let shape = self.shape();
+        let bytes = 4 * u64::from(shape.heads * shape.head_dim);
+        for &(from, place) in places {
+            let out = self.attention.io().out;
+            encoder.copy_buffer_to_buffer(out, from as u64 * bytes, to, place as u64 * bytes, bytes);
+        }
+        self.gpu.queue().submit([encoder.finish()]);
+        Ok(())
     }
 
     /// Takes in a path of the verified tree.
