@@ -146,8 +146,7 @@ impl Attention {
             capacity: config.schedule().most_in_band().is_none().then_some(first.ring),
             wants_surprises: setups.iter().any(|setup| setup.config.wants_surprises()),
         };
-        let blocks = rules.most_segments() * PASSES_IN_FLIGHT;
-        let (shared, uniforms) = shared(gpu, &plans, blocks * STRIDE).await?;
+        let (shared, uniforms) = shared(gpu, &plans).await?;
         let mut pipelines = Pipelines::new(gpu);
         let size = BufferSize::new(BLOCK_BYTES);
         let resource = BindingResource::Buffer(BufferBinding { buffer: &uniforms, offset: 0, size });
@@ -337,7 +336,7 @@ fn plans(limits: &wgpu::Limits, setups: &[LayerSetup], wanted: Wanted) -> Result
     }
 }
 
-async fn shared(gpu: &Gpu, plans: &[Plan], uniform_bytes: u64) -> Result<(Shared, Buffer), DeviceError> {
+async fn shared(gpu: &Gpu, plans: &[Plan]) -> Result<(Shared, Buffer), DeviceError> {
     let most = |of: &dyn Fn(&Plan) -> u64| plans.iter().map(of).max().unwrap_or(0);
     let mut allocation = gpu.allocation();
     let make = &mut allocation;
@@ -354,7 +353,7 @@ async fn shared(gpu: &Gpu, plans: &[Plan], uniform_bytes: u64) -> Result<(Shared
         surprises_in: storage(make, "surprises of a pass", most(&|plan| plan.sizes.io[3]))?,
     };
     let usage = BufferUsages::UNIFORM | BufferUsages::COPY_DST;
-    let uniforms = make.buffer_of_parts("passes", uniform_bytes, usage)?;
+    let uniforms = make.buffer_of_parts("passes", most(&|plan| plan.sizes.passes), usage)?;
     allocation.done().await?;
     Ok((shared, uniforms))
 }

@@ -138,14 +138,14 @@ pub(super) struct Rules {
     pub(super) wants_surprises: bool,
 }
 
-impl Rules {
-    /// Uniform blocks that a pass may need: one for each block of positions it touches and each full set of rows.
-    pub(super) fn most_segments(&self) -> u64 {
-        u64::from(self.wanted.pass_rows) / u64::from(self.rows.min(crate::state::BLOCK))
-            + 3
-            + u64::from(self.wanted.pass_rows) / u64::from(crate::state::BLOCK)
-    }
+/// Uniform blocks that a pass may need, of which `rows` rows run at once: one for each block of positions it touches and each
+/// full set of rows.
+pub(super) fn most_segments(rows: u32, pass_rows: u32) -> u64 {
+    let block = crate::state::BLOCK;
+    u64::from(pass_rows / rows.clamp(1, block)) + u64::from(pass_rows / block) + 3
+}
 
+impl Rules {
     fn room(&self, clock: &Clock, rows: u32, most: u32) -> Result<(), PassError> {
         if rows == 0 || rows > most {
             return Err(PassError::Rows { rows, most });
@@ -256,7 +256,70 @@ mod tests {
             [(120, 0, false, 0, 8), (128, 64, true, 8, 32), (160, 64, false, 40, 32), (192, 128, true, 72, 8)]
         );
         assert_eq!(clock, Clock { tokens: 200, start: 128, surprised: 0 });
-        assert!(segments.len() as u64 <= rules.most_segments());
+        assert!(segments.len() as u64 <= most_segments(32, 256));
+    }
+
+    /// `SplitMix64`.
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, n: u32) -> u32 {
+            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut bits = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            ((bits ^ (bits >> 31)) % u64::from(n)) as u32
+        }
+    }
+
+    #[test]
+    fn no_pass_has_more_segments_than_there_are_uniform_blocks_for() {
+        let mut random = Random(1);
+        let mut closest = u64::MAX;
+        for _ in 0..3000 {
+            let (band, at_once) = (64 * (1 + random.below(4)), 1 + random.below(64));
+            let pass_rows = 1 + random.below(700);
+            let mut rules = rules(band, at_once, pass_rows, false);
+            if random.below(4) == 0 {
+                rules.schedule = Schedule::native();
+            }
+            // Any place, among them those next to a growth.
+            let tokens = match random.below(3) {
+                0 => random.below(3 * band),
+                1 => 64 * random.below(1000) + random.below(3),
+                _ => random.below(MAX_TOKENS - 700),
+            };
+            // A block that is due may wait or, after a root was verified, be gone.
+            let start =
+                if random.below(2) == 0 { rules.schedule.left(tokens) } else { rules.schedule.band_start(tokens) };
+            let mut clock = Clock { tokens, start, surprised: 0 };
+            let segments = rules.extend(&mut clock, pass_rows).expect("a good pass");
+            let most = most_segments(at_once, pass_rows);
+            assert!(segments.len() as u64 <= most, "{} of {most}: {rules:?} at {tokens}", segments.len());
+            closest = closest.min(most - segments.len() as u64);
+
+            // They are the rows of the pass, in order, and the band moves only between them.
+            let (mut next, mut before) = (tokens, start);
+            for segment in &segments {
+                assert_eq!((segment.first, segment.offset), (next, next - tokens));
+                assert!(segment.path.len() <= at_once as usize && segment.path.len() == segment.tree.rows());
+                assert_eq!(segment.start, rules.schedule.band_start(segment.first));
+                assert_eq!(segment.start, rules.schedule.band_start(segment.last()));
+                // No more than one block leaves at once.
+                assert_eq!(segment.start - before, if segment.turns { crate::state::BLOCK } else { 0 });
+                (next, before) = (segment.last() + 1, segment.start);
+            }
+            assert_eq!(clock, Clock { tokens: next, start: before, surprised: 0 });
+            assert_eq!(next, tokens + pass_rows);
+        }
+        // The bound is no idle one.
+        assert!(closest <= 1, "never closer than {closest}");
+    }
+
+    #[test]
+    fn bounds_of_segments_do_not_overflow() {
+        assert_eq!(most_segments(1, u32::MAX), u64::from(u32::MAX) + u64::from(u32::MAX / 64) + 3);
+        assert_eq!(most_segments(0, 0), 3);
+        assert_eq!(most_segments(u32::MAX, 64), 5);
     }
 
     #[test]

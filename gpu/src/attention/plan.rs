@@ -1,5 +1,6 @@
 //! How a layer lies in a device's memory and how its kernels are started: a pure function of sizes and limits.
 
+use super::pass::{PASSES_IN_FLIGHT, STRIDE, most_segments};
 use super::shaders::Kernel;
 use super::tree::MOST_ROWS;
 use crate::state::{BLOCK, Carrier, Config, DECAYS, RANK};
@@ -72,6 +73,8 @@ pub struct Sizes {
     pub scratch: [u64; 4],
     /// The caller's rows: queries, keys (as many for values), outputs, surprises.
     pub io: [u64; 4],
+    /// Uniform blocks of the passes in flight, one buffer for all layers.
+    pub passes: u64,
 }
 
 /// What does not fit a device.
@@ -217,14 +220,25 @@ fn lay_out(config: &Config, carrier: &Carrier, wanted: Wanted, ring: u32, (lanes
         // What a pass may hand in before its first block leaves, beside all that still counts.
         surprises: if config.wants_surprises() { 4 * (band + 2 * u64::from(BLOCK) + pass_rows) } else { 0 },
         scratch: [
-            4 * rows * heads * wide * dim,
-            8 * rows * heads * wide,
-            4 * rows * heads * band,
-            4 * rows * heads * (ring64 / u64::from(BLOCK)),
+            product([4, rows, heads, wide, dim]),
+            product([8, rows, heads, wide, 1]),
+            product([4, rows, heads, band, 1]),
+            product([4, rows, heads, ring64 / u64::from(BLOCK), 1]),
         ],
-        io: [4 * pass_rows * heads * dim, 4 * pass_rows * kv_heads * dim, 4 * pass_rows * heads * dim, 4 * pass_rows],
+        io: [
+            product([4, pass_rows, heads, dim, 1]),
+            product([4, pass_rows, kv_heads, dim, 1]),
+            product([4, pass_rows, heads, dim, 1]),
+            4 * pass_rows,
+        ],
+        passes: STRIDE * PASSES_IN_FLIGHT * most_segments(wanted.rows, wanted.pass_rows),
     };
     Plan { rows: wanted.rows, lanes, tiles, ring, pieces, first_rows, first_slots, sizes }
+}
+
+/// Sizes that nothing has checked yet may be past what can be counted; then they are too large for any device.
+fn product(factors: [u64; 5]) -> u64 {
+    factors.into_iter().fold(1, u64::saturating_mul)
 }
 
 fn fits(check: &Check<'_>, config: &Config, plan: &Plan) -> Result<(), PlanError> {
@@ -232,6 +246,7 @@ fn fits(check: &Check<'_>, config: &Config, plan: &Plan) -> Result<(), PlanError
     let sizes = &plan.sizes;
     let quarter = u64::from(shape.head_dim / 4);
     check.buffer("keys", sizes.keys)?;
+    check.buffer("looks", sizes.looks)?;
     check.buffer("sums of pieces", sizes.scratch[0])?;
     check.buffer("totals of pieces", sizes.scratch[1])?;
     check.buffer("weights of the band", sizes.scratch[2])?;
@@ -241,12 +256,19 @@ fn fits(check: &Check<'_>, config: &Config, plan: &Plan) -> Result<(), PlanError
     check.buffer("sums of the carrier", sizes.carrier)?;
     check.buffer("parameters of the carrier", sizes.parameters[0].max(sizes.parameters[1]))?;
     check.buffer("cells", sizes.cells[0].max(sizes.cells[1]))?;
-    check.buffer("queries of a pass", sizes.io[0])?;
+    check.buffer("lists of a turnover", sizes.turn)?;
+    check.buffer("surprises", sizes.surprises)?;
+    check.buffer("rows of a pass", sizes.io.into_iter().max().unwrap_or(0))?;
+    // Offsets into it have 32 bits.
+    let uniform = check.0.max_buffer_size.min(ADDRESSABLE);
+    Check::within("uniform blocks of passes", sizes.passes, "maxBufferSize", uniform)?;
     check.groups("pieces of a softmax", u64::from(plan.pieces))?;
     check.groups("KV heads by lanes", u64::from(shape.kv_heads) * u64::from(plan.tiles))?;
     check.groups("query heads", u64::from(shape.heads))?;
-    let parts = (u64::from(shape.kv_heads) * quarter).div_ceil(u64::from(THREADS));
-    check.groups("parts of keys", parts)
+    check.groups("tokens of a block", u64::from(plan.rows.max(BLOCK)))?;
+    let threads = u64::from(THREADS);
+    check.groups("parts of cells", (sizes.cells[1] / 8).div_ceil(threads))?;
+    check.groups("parts of keys", (u64::from(shape.kv_heads) * quarter).div_ceil(threads))
 }
 
 impl Plan {
@@ -270,9 +292,14 @@ impl Plan {
             + sizes.parameters.iter().sum::<u64>()
     }
 
-    /// Bytes of what all layers share: scratch memory, surprises and the caller's rows.
+    /// Bytes of what all layers share: scratch memory, surprises, the caller's rows and what tells kernels of passes.
     pub fn shared_bytes(&self) -> u64 {
-        let [queries, keys, outputs, surprises] = self.sizes.io;
-        self.sizes.surprises + self.sizes.scratch.iter().sum::<u64>() + queries + 2 * keys + outputs + surprises
+        let sizes = &self.sizes;
+        let [queries, keys, outputs, surprises] = sizes.io;
+        let rows = queries + 2 * keys + outputs + surprises;
+        sizes.surprises + sizes.scratch.iter().sum::<u64>() + rows + sizes.passes
     }
 }
+
+#[cfg(test)]
+mod tests;
