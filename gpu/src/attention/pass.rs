@@ -12,8 +12,8 @@ pub(super) const STRIDE: u64 = 768;
 /// Bytes of a segment's uniform block: eight numbers, the nodes and the path.
 pub(super) const BLOCK_BYTES: u64 = 4 * (8 + 2 * MOST_ROWS as u64);
 
-/// Passes whose uniform blocks are kept: later ones overwrite them.
-pub const PASSES_IN_FLIGHT: u64 = 16;
+/// Passes of a few rows whose uniform blocks are kept at least.
+pub const PASSES_IN_FLIGHT: u64 = 64;
 
 /// Where the layers are in their context.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,6 +45,9 @@ pub(super) struct Segment {
 }
 
 /// A pass that was planned: what to encode for every layer.
+///
+/// What tells the kernels of it lies in a ring on the device, which later passes overwrite: submit a pass before two more of
+/// the most rows, or [`PASSES_IN_FLIGHT`] of a few, are planned.
 #[derive(Clone, Debug)]
 pub struct Pass {
     pub(super) segments: Vec<Segment>,
@@ -143,6 +146,11 @@ pub(super) struct Rules {
 pub(super) fn most_segments(rows: u32, pass_rows: u32) -> u64 {
     let block = crate::state::BLOCK;
     u64::from(pass_rows / rows.clamp(1, block)) + u64::from(pass_rows / block) + 3
+}
+
+/// Uniform blocks that are kept: for two passes of the most rows, even where these run one at once, and for some small ones.
+pub(super) fn kept_segments(pass_rows: u32) -> u64 {
+    2 * most_segments(1, pass_rows) + PASSES_IN_FLIGHT
 }
 
 impl Rules {

@@ -1,6 +1,6 @@
 //! How a layer lies in a device's memory and how its kernels are started: a pure function of sizes and limits.
 
-use super::pass::{PASSES_IN_FLIGHT, STRIDE, most_segments};
+use super::pass::{STRIDE, kept_segments};
 use super::shaders::Kernel;
 use super::tree::MOST_ROWS;
 use crate::state::{BLOCK, Carrier, Config, DECAYS, RANK};
@@ -231,7 +231,7 @@ fn lay_out(config: &Config, carrier: &Carrier, wanted: Wanted, ring: u32, (lanes
             product([4, pass_rows, heads, dim, 1]),
             4 * pass_rows,
         ],
-        passes: STRIDE * PASSES_IN_FLIGHT * most_segments(wanted.rows, wanted.pass_rows),
+        passes: STRIDE * kept_segments(wanted.pass_rows),
     };
     Plan { rows: wanted.rows, lanes, tiles, ring, pieces, first_rows, first_slots, sizes }
 }

@@ -198,8 +198,8 @@ fn a_plan_holds_what_one_adds_up_by_hand() {
             surprises: (192 + 128 + 100) * 4,
             scratch: [8 * 6 * 8 * 16 * 4, 8 * 6 * 8 * 8, 8 * 6 * 192 * 4, 8 * 6 * 3 * 4],
             io: [100 * 96 * 4, 100 * 32 * 4, 100 * 96 * 4, 400],
-            // 100 / 8 + 100 / 64 + 3 segments.
-            passes: 768 * 16 * 16,
+            // Two passes of 100 + 100 / 64 + 3 segments, and 64 more.
+            passes: 768 * (2 * 104 + 64),
         },
     };
     assert_eq!(made, want);
@@ -209,7 +209,7 @@ fn a_plan_holds_what_one_adds_up_by_hand() {
     let cells = 2 * 8960 + 1120;
     assert_eq!(made.layer_bytes(), 2 * 20992 + 1536 + 2048 + 19040 + cells + 12288 + 2080 + parameters);
     let rows = 38400 + 2 * 12800 + 38400 + 400;
-    assert_eq!(made.shared_bytes(), 1680 + 24576 + 3072 + 36864 + 576 + rows + 196_608);
+    assert_eq!(made.shared_bytes(), 1680 + 24576 + 3072 + 36864 + 576 + rows + 208_896);
 
     let made = plan(&Limits::default(), &config, &decay(shape), wanted).expect("it fits");
     assert_eq!(made.pieces, 7);
@@ -320,10 +320,10 @@ fn a_small_device_is_told_which_limit_is_too_small() {
     assert_eq!(of(&of_heads, 64), ("query heads".into(), limit, 101, 100));
     let of_lanes = native(Shape { heads: 60 * 5, kv_heads: 60, head_dim: 8 }, Storage::F16);
     assert_eq!(of(&of_lanes, 64), ("KV heads by lanes".into(), limit, 120, 100));
-    // Uniform blocks alone: one row at once, in long passes.
-    let wanted = Wanted { rows: 1, pass_rows: 100_000, capacity: 64 };
+    // Uniform blocks alone: long passes.
+    let wanted = Wanted { rows: 1, pass_rows: 400_000, capacity: 64 };
     let error = plan(&base(), &of_pieces, &none, wanted).expect_err("too many");
-    let needs = 768 * 16 * (100_000 + 1562 + 3);
+    let needs = 768 * (2 * (400_000 + 6250 + 3) + 64);
     assert_eq!(
         error,
         PlanError { what: "uniform blocks of passes".into(), needs, limit: "maxBufferSize", most: 256 << 20 }
