@@ -33,7 +33,7 @@
 //!       var = mean |A^T (k_j - mu)|^2 - |A^T (k - mu)|^2
 //! ```
 //!
-//! A token's **look** is the largest w_i / sum w that a committed row gave it in its band time, over the query heads of its group;
+//! A token's **look** is the largest share w / sum w that a committed row gave it in its band time, over the query heads of its group;
 //! a far look counts only rows at least 16 positions later. Its **surprise score** is the largest mean of three surprises
 //! -ln p from 12 tokens before it to 2 behind it. When a block leaves the band, it is ranked together with the store: token 0
 //! first, larger scores first, of equal ones the earlier; the first S stay and the rest enter the carrier, in order of position.
