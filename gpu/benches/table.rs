@@ -134,7 +134,7 @@ impl Report<'_> {
         let verdict = if same_work && same_time { "PASS" } else { "FAIL" };
         let label = format!("{} {mode}", name(shape));
         if !same_time {
-            self.failed.push(format!("{label}: a step at 64k takes {:+.1}% of one at 16k", 100. * differs));
+            self.failed.push(format!("{label}: a step at 64k differs by {:+.1}% from one at 16k", 100. * differs));
         }
         if !same_work {
             self.failed.push(format!("{label}: other dispatches or bytes at 64k than at 16k"));
