@@ -2,10 +2,11 @@
 
 use super::AttentionError;
 use super::pass::{STRIDE, Segment};
-use super::plan::{Plan, THREADS};
+use super::plan::Plan;
 use super::shaders::{Access, Kernel};
+use super::work::{self, Dispatch};
 use crate::device::{Allocation, DeviceError, Gpu};
-use crate::state::{BLOCK, Carrier, Config, Memory};
+use crate::state::{Carrier, Config, Memory};
 use std::collections::BTreeMap;
 use wgpu::{
     BindGroup, BindGroupDescriptor, BindGroupEntry, BindGroupLayout, BindGroupLayoutDescriptor, BindGroupLayoutEntry,
@@ -213,65 +214,28 @@ impl Layer {
         pass.dispatch_workgroups(groups[0], groups[1], groups[2]);
     }
 
+    fn run_all(&self, pass: &mut ComputePass<'_>, bound: &BindGroup, segment: &Segment, all: Vec<Dispatch>) {
+        pass.set_bind_group(1, bound, &[segment.at * STRIDE as u32]);
+        for (kernel, groups) in all {
+            self.run(pass, kernel, groups);
+        }
+    }
+
     /// Everything that a segment does to this layer.
     pub(super) fn encode(&self, pass: &mut ComputePass<'_>, bound: &BindGroup, segment: &Segment) {
-        let shape = self.setup.config.shape();
-        pass.set_bind_group(1, bound, &[segment.at * STRIDE as u32]);
-        if segment.turns {
-            self.turn_over(pass);
-        }
-        let rows = segment.tree.rows() as u32;
-        let band = (segment.last() - segment.start) / BLOCK + 1;
-        let stored = (0..shape.kv_heads as usize).map(|head| self.setup.config.store(head).min(segment.start) / BLOCK);
-        let pieces = band + stored.max().unwrap_or(0);
-        self.run(pass, Kernel::Append, [self.parts(), rows, 1]);
-        self.run(pass, Kernel::Pieces, [pieces, shape.kv_heads * self.plan.tiles, rows]);
-        self.run(pass, Kernel::DecayRead, [shape.heads, rows, 1]);
-        let cells = self.setup.carrier.pieces();
-        self.run(pass, Kernel::CellPieces, [cells, shape.kv_heads * self.plan.tiles, rows]);
-        self.run(pass, Kernel::Merge, [shape.heads, rows, 1]);
-        self.run(pass, Kernel::See, [band, shape.kv_heads, rows]);
-        self.take_in(pass, segment);
+        self.run_all(pass, bound, segment, work::of_segment(&self.setup, &self.plan, segment));
     }
 
     /// Takes in the rows of a segment's path.
     pub(super) fn accept(&self, pass: &mut ComputePass<'_>, bound: &BindGroup, segment: &Segment) {
-        pass.set_bind_group(1, bound, &[segment.at * STRIDE as u32]);
-        self.take_in(pass, segment);
-    }
-
-    fn take_in(&self, pass: &mut ComputePass<'_>, segment: &Segment) {
-        let accepted = segment.path.len() as u32;
-        if accepted == 0 {
-            return;
-        }
-        let band = (segment.first + accepted - 1 - segment.start) / BLOCK + 1;
-        self.run(pass, Kernel::Accept, [self.parts(), accepted, 1]);
-        self.run(pass, Kernel::Look, [band, self.setup.config.shape().kv_heads, 1]);
-    }
-
-    fn turn_over(&self, pass: &mut ComputePass<'_>) {
-        let shape = self.setup.config.shape();
-        self.run(pass, Kernel::Rank, [shape.kv_heads, 1, 1]);
-        // Before the rows of what drops out are written over.
-        self.run(pass, Kernel::DecayDrop, [shape.heads, 1, 1]);
-        self.run(pass, Kernel::CellsDrop, [shape.kv_heads, 1, 1]);
-        self.finish_cells(pass);
-        self.run(pass, Kernel::Shift, [self.parts(), BLOCK, 1]);
+        self.run_all(pass, bound, segment, work::of_acceptance(&self.setup, segment));
     }
 
     /// Makes what is read of the cells from their sums.
     pub(super) fn finish_cells(&self, pass: &mut ComputePass<'_>) {
-        if let Carrier::Cells(of) = &self.setup.carrier {
-            let cells = self.setup.config.shape().kv_heads * of.cells;
-            self.run(pass, Kernel::CellsFinish, [cells.div_ceil(THREADS), 1, 1]);
+        if let Some((kernel, groups)) = work::of_cells(&self.setup) {
+            self.run(pass, kernel, groups);
         }
-    }
-
-    /// Work-groups that take the keys of one row.
-    fn parts(&self) -> u32 {
-        let shape = self.setup.config.shape();
-        (shape.kv_heads * shape.head_dim / 4).div_ceil(THREADS)
     }
 
     /// Tokens that fit in native mode.

@@ -13,6 +13,7 @@ mod shaders;
 mod transfer;
 mod tree;
 pub mod twin;
+mod work;
 
 pub use layer::LayerSetup;
 pub use pass::{PASSES_IN_FLIGHT, Pass, PassError};
@@ -20,6 +21,7 @@ pub use plan::{Plan, PlanError, Sizes, Wanted, plan};
 pub use selftest::SelfTest;
 pub use transfer::Turnover;
 pub use tree::{MOST_ROWS, Tree, TreeError};
+pub use work::Work;
 
 use crate::device::{DeviceError, Gpu};
 use crate::state::snapshot::SnapshotError;
