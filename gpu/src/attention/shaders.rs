@@ -26,6 +26,9 @@ const NUMBER: &str = include_str!("kernels/number.wgsl");
 const LOGARITHM: &str = include_str!("kernels/logarithm.wgsl");
 const LAYER: &str = include_str!("kernels/layer.wgsl");
 
+/// Pieces that one work-group sums: 16 threads share a piece.
+pub(super) const AT_ONCE: u32 = 4;
+
 /// How a kernel uses a storage buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
@@ -89,7 +92,9 @@ impl Kernel {
         // Vectors of three lie as those of four.
         let number = if lanes == 2 { 8 } else { 16 };
         match self {
-            Self::Pieces | Self::CellPieces => number * (config.shape().head_dim + BLOCK + 8) + 4 * BLOCK,
+            Self::Pieces | Self::CellPieces => {
+                number * (config.shape().head_dim + AT_ONCE * BLOCK + 64) + 4 * AT_ONCE * BLOCK
+            }
             Self::DecayRead => 4 * (TERMS as u32 + 64),
             Self::DecayDrop => 4 * 64 * (TERMS + DECAYS) as u32,
             Self::Merge | Self::CellsDrop => 4 * 128,
@@ -140,6 +145,7 @@ impl Kernel {
             ("GROUP", shape.group()),
             ("LANES", plan.lanes),
             ("TILES", plan.tiles),
+            ("AT_ONCE", AT_ONCE),
             ("CARRIER_PIECES", carrier.pieces()),
             ("CELLS", cells),
             ("IMAGE", image),

@@ -4,7 +4,7 @@
 use super::layer::LayerSetup;
 use super::pass::{Pass, Segment};
 use super::plan::{Plan, THREADS};
-use super::shaders::Kernel;
+use super::shaders::{AT_ONCE, Kernel};
 use crate::state::{Admission, BLOCK, Carrier, DECAYS, RANK, Shape, TERMS};
 
 /// What a pass does to one layer.
@@ -46,9 +46,9 @@ pub(super) fn of_segment(setup: &LayerSetup, plan: &Plan, segment: &Segment) -> 
     let mut all = if segment.turns { of_turnover(setup) } else { Vec::new() };
     all.extend([
         (Kernel::Append, [parts(shape), rows, 1]),
-        (Kernel::Pieces, [pieces, tiles, rows]),
+        (Kernel::Pieces, [pieces.div_ceil(AT_ONCE), tiles, rows]),
         (Kernel::DecayRead, [shape.heads, rows, 1]),
-        (Kernel::CellPieces, [setup.carrier.pieces(), tiles, rows]),
+        (Kernel::CellPieces, [setup.carrier.pieces().div_ceil(AT_ONCE), tiles, rows]),
         (Kernel::Merge, [shape.heads, rows, 1]),
         (Kernel::See, [band, shape.kv_heads, rows]),
     ]);
