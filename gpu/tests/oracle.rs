@@ -224,12 +224,21 @@ fn a_decay_reads_key_and_query() {
     assert_near(out[128 * DIM], weight / (weight + 65.));
 
     // The exponent is clamped on both sides.
-    for (bias, clamped) in [(100., 60_f64), (-100., -60.)] {
+    for (bias, clamped) in [(100., 40_f64), (-100., -40.)] {
         decay.bias[1] = bias;
         let outcome = run(&config, &Carrier::Decay(decay.clone()), SCALE, &tokens);
         let state = clamped.exp() * geometric((-1. / 16_f64).exp2(), 1, 65);
         assert_near(outcome.decay[DIM] / state, 1.);
     }
+
+    // So is what the key, and what the query, counts at most.
+    decay.bias[1] = 0.;
+    decay.psi_bias[1] = 1e6;
+    decay.phi_bias[1] = 1e6;
+    let outcome = run(&config, &Carrier::Decay(decay.clone()), SCALE, &tokens);
+    assert_near(outcome.decay[2 * (DIM + 1) + DIM] / outcome.decay[DIM], 1000.);
+    let weight = far * (1. + 1e6);
+    assert_near(outcome.out[128 * DIM], weight / (weight + 65.));
 }
 
 #[test]

@@ -209,6 +209,12 @@ impl Attention {
         self.rules.rows = rows.clamp(1, planned);
     }
 
+    /// Bytes of all buffers on the device as they are: those of every layer and what layers share.
+    pub fn device_bytes(&self) -> u64 {
+        let own = self.layers.iter().flat_map(|layer| layer.own.all());
+        own.chain(self.shared.all()).chain([&self.uniforms]).map(Buffer::size).sum()
+    }
+
     /// Nodes of one path, the root among them, that may be verified now: deeper ones stand where the band will have moved.
     pub fn depth_left(&self) -> u32 {
         self.rules.depth_left(&self.clock)

@@ -242,8 +242,8 @@ mod tests {
     fn in_native_mode_work_grows() {
         let native = layer(true, Carrier::None);
         let [short, long] = [16_384, 65_536].map(|tokens| one_row(&native, tokens));
-        assert_eq!(short.dispatches[1], ("pieces", [257, 8, 1]));
-        assert_eq!(long.dispatches[1], ("pieces", [1025, 8, 1]));
+        assert_eq!(short.dispatches[1], ("pieces", [65, 8, 1]));
+        assert_eq!(long.dispatches[1], ("pieces", [257, 8, 1]));
         assert!(long.bytes_read > 3 * short.bytes_read);
     }
 }

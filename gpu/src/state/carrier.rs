@@ -30,12 +30,12 @@ pub enum Carrier {
 /// Parameters of the decay carrier. Far token j weighs at time t, for query head h,
 ///
 /// ```text
-/// exp(clamp(bias_h . k_j, -60, 60)) * sum_i mix_hi 2^(-(t - j) / half_life_hi) * (1 + f_h(q_t) . g_h(k_j))
-/// f_h(q) = max(0, phi_h q + phi_bias_h)
-/// g_h(k) = max(0, psi_h k + psi_bias_h)
+/// exp(clamp(bias_h . k_j, -40, 40)) * sum_i mix_hi 2^(-(t - j) / half_life_hi) * (1 + f_h(q_t) . g_h(k_j))
+/// f_h(q) = clamp(phi_h q + phi_bias_h, 0, 1000)
+/// g_h(k) = clamp(psi_h k + psi_bias_h, 0, 1000)
 /// ```
 ///
-/// which is never negative. Arrays are in C order.
+/// which is never negative. The bounds keep sums over 10^5 tokens whose values are 6 * 10^5 within f32. Arrays are in C order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decay {
     /// Key bias: \[heads, `head_dim`].

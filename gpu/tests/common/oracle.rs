@@ -357,7 +357,7 @@ impl<'a> FarTokens<'a> {
             Carrier::Decay(decay) => {
                 let bias = &decay.bias[head * dim..][..dim];
                 let keys = past.k.iter().map(|key| DecayKey {
-                    weight: dot32(bias, key).clamp(-60., 60.).exp(),
+                    weight: dot32(bias, key).clamp(-40., 40.).exp(),
                     g: features(&decay.psi, &decay.psi_bias, head, key),
                 });
                 Self::Decay { decay, head, keys: keys.collect() }
@@ -399,10 +399,10 @@ impl<'a> FarTokens<'a> {
     }
 }
 
-/// max(0, M x + b) for the rank-8 matrix of a query head.
+/// clamp(M x + b, 0, 1000) for the rank-8 matrix of a query head.
 fn features(matrix: &[f32], bias: &[f32], head: usize, x: &[f64]) -> Vec<f64> {
     (head * RANK..(head + 1) * RANK)
-        .map(|r| (dot32(&matrix[r * x.len()..][..x.len()], x) + f64::from(bias[r])).max(0.))
+        .map(|r| (dot32(&matrix[r * x.len()..][..x.len()], x) + f64::from(bias[r])).clamp(0., 1000.))
         .collect()
 }
 

@@ -35,11 +35,11 @@ fn decay_drop(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation
     let count = turn[kv * 65u + BLOCK].x;
     if thread < count {
         let token = turn[kv * 65u + thread];
-        let weight0 = exp_of(clamp(product(own, token.x), -60.0, 60.0));
+        let weight0 = exp_of(clamp(product(own, token.x), -40.0, 40.0));
         weight[thread][0] = weight0;
         for (var r = 0u; r < RANK; r++) {
             let psi = product(own + D + r * D, token.x) + parameters[own + D + RANK * D + r];
-            weight[thread][r + 1u] = weight0 * max(psi, 0.0);
+            weight[thread][r + 1u] = weight0 * clamp(psi, 0.0, 1000.0);
         }
         for (var i = 0u; i < DECAYS; i++) {
             fade[thread][i] = exp2_of(-f32(pass_.start - token.y) / parameters[half_lives + i]);

@@ -28,7 +28,7 @@ fn decay_read(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation
         for (var i = 0u; i < D; i++) {
             phi += parameters[own + thread * D + i] * queries[((row + pass_.offset) * HEADS + head) * D + i];
         }
-        term_weight[thread + 1u] = max(phi + parameters[own + RANK * D + thread], 0.0);
+        term_weight[thread + 1u] = clamp(phi + parameters[own + RANK * D + thread], 0.0, 1000.0);
     }
     workgroupBarrier();
     if thread < DECAYS * TERMS {

@@ -298,7 +298,7 @@ fn a_small_device_is_told_which_limit_is_too_small() {
     let narrow = Limits { max_compute_workgroup_size_x: 63, ..base() };
     assert_eq!(of(narrow, &none), ("maxComputeWorkgroupSizeX", 64, 63));
     let narrow = Limits { max_compute_workgroup_storage_size: 1024, ..base() };
-    assert_eq!(of(narrow, &none), ("maxComputeWorkgroupStorageSize", 16 * (64 + 64 + 8) + 256, 1024));
+    assert_eq!(of(narrow, &none), ("maxComputeWorkgroupStorageSize", 16 * (64 + 256 + 64) + 1024, 1024));
     let narrow = Limits { max_storage_buffer_binding_size: 65_536, ..base() };
     assert_eq!(of(narrow, &none), ("maxStorageBufferBindingSize", 4 * (256 + 192 + 1) * 128, 65_536));
     let narrow = Limits { max_buffer_size: 65_536, ..base() };

@@ -25,11 +25,11 @@ pub(super) fn take_in(sums: &mut Sums, of: &Decay, head: usize, start: u32, toke
         .iter()
         .map(|token| {
             let dim = token.key.len();
-            let plain = exp(dot(&of.bias[head * dim..][..dim], token.key).clamp(-60.0, 60.0));
+            let plain = exp(dot(&of.bias[head * dim..][..dim], token.key).clamp(-40.0, 40.0));
             let mut weights = [plain; TERMS];
             for r in 0..RANK {
                 let psi = dot(&of.psi[(head * RANK + r) * dim..][..dim], token.key) + of.psi_bias[head * RANK + r];
-                weights[r + 1] = plain * psi.max(0.0);
+                weights[r + 1] = plain * psi.clamp(0.0, 1000.0);
             }
             weights
         })
@@ -55,7 +55,7 @@ pub(super) fn read(sums: &Sums, of: &Decay, head: usize, query: &[f32], age: u32
     let mut terms = [1.0; TERMS];
     for r in 0..RANK {
         let phi = dot(&of.phi[(head * RANK + r) * dim..][..dim], query) + of.phi_bias[head * RANK + r];
-        terms[r + 1] = phi.max(0.0);
+        terms[r + 1] = phi.clamp(0.0, 1000.0);
     }
     let weight = |n: usize| {
         let at = head * DECAYS + n / TERMS;
