@@ -28,6 +28,7 @@
 //!       l = ln m          v = s / m
 //!       m = sum_j u_j     s = sum_j u_j v_j
 //!       u_j = exp(b . k_j) sum_i a_i 2^(-(t - j) / H_i) (1 + f(q) . g(k_j))
+//!       f(q), g(k): 8 linear functions each, cut to 0..1000; b . k to -40..40
 //! cell, of n tokens whose means are k and v
 //!       l = c q . k + ln n + kappa var / 2 + delta
 //!       var = mean |A^T (k_j - mu)|^2 - |A^T (k - mu)|^2

@@ -3,10 +3,11 @@
 pub mod common;
 
 use common::beside::{agrees, given, say};
+use common::bits::same_bits;
 use common::harness::report;
 use common::oracle::{Keys, Random, Tokens, random, random_cells, random_decay};
 use common::rig::Rig;
-use mrail_gpu::attention::{LayerSetup, Wanted};
+use mrail_gpu::attention::{AttentionError, LayerSetup, Tree, Wanted};
 use mrail_gpu::device::Gpu;
 use mrail_gpu::state::snapshot::to_anchor;
 use mrail_gpu::state::{
@@ -203,6 +204,40 @@ device_tests! {
 
     async fn stores_of_each_head_need_no_carrier_to_be_exact(gpu: &Gpu) -> Result<(), String> {
         exact_below_the_store(gpu, 128, [128, 64], Carrier::None, Storage::F32).await
+    }
+
+    /// From one block on, doubled whenever it is full, between a draft and what comes next, too.
+    async fn a_native_cache_grows_without_a_trace(gpu: &Gpu) -> Result<(), String> {
+        for storage in [Storage::F16, Storage::F32] {
+            let config = Config::new(SHAPE, storage, Memory::Native).map_err(say)?;
+            let tokens = random(9, SHAPE, 400, Keys::Spiky);
+            let setups = vec![LayerSetup::plain(config); 2];
+            let wanted = |capacity| Wanted { capacity, ..Wanted::default() };
+            let mut large = Rig::new(gpu, setups.clone(), wanted(400)).await.map_err(say)?;
+            let mut small = Rig::new(gpu, setups, wanted(1)).await.map_err(say)?;
+            let mut capacities = vec![small.attention.plan(0).ring];
+            for at in (0..400).step_by(40) {
+                small.verify(given(&tokens), &[at, at + 1], &Tree::chain(2).map_err(say)?).await.ok();
+                small.attention.reserve(gpu, at as u32 + 40).await.map_err(say)?;
+                let want = large.extend(given(&tokens), at..at + 40).await.map_err(say)?;
+                same_bits(&small.extend(given(&tokens), at..at + 40).await.map_err(say)?, &want)?;
+                capacities.push(small.attention.plan(0).ring);
+            }
+            capacities.dedup();
+            if capacities != [64, 128, 256, 512] {
+                return Err(format!("capacities were {capacities:?}"));
+            }
+            let (got, want) = (small.snapshot().await.map_err(say)?, large.snapshot().await.map_err(say)?);
+            if let Some(difference) = got.iter().zip(&want).find_map(|(got, want)| got.first_difference(want)) {
+                return Err(difference);
+            }
+            // What does not fit is refused, and what was there stays.
+            match small.attention.reserve(gpu, u32::MAX).await {
+                Err(AttentionError::Plan { .. }) if small.attention.plan(0).ring == 512 => {}
+                other => return Err(format!("all positions were reserved: {other:?}")),
+            }
+        }
+        Ok(())
     }
 
     async fn native_memory_grows_with_every_token(gpu: &Gpu) -> Result<(), String> {

@@ -62,6 +62,11 @@ pub(super) struct Shared {
 }
 
 impl Shared {
+    /// What no caller knows of.
+    pub(super) fn scratch(&self) -> [&Buffer; 4] {
+        [&self.partial, &self.sums, &self.weights, &self.shares]
+    }
+
     pub(super) fn all(&self) -> Vec<&Buffer> {
         vec![
             &self.partial,

@@ -8,6 +8,7 @@
 mod layer;
 mod pass;
 mod plan;
+mod reserve;
 mod selftest;
 mod shaders;
 mod transfer;
@@ -125,6 +126,7 @@ pub struct Io<'a> {
 pub struct Attention {
     layers: Vec<Layer>,
     shared: Shared,
+    pipelines: Pipelines,
     rules: Rules,
     clock: Clock,
     /// The tree that was verified last and not accepted.
@@ -160,8 +162,17 @@ impl Attention {
         for (setup, plan) in setups.into_iter().zip(plans) {
             layers.push(Layer::new(gpu, &mut pipelines, setup, plan, &shared).await?);
         }
-        let attention =
-            Self { layers, shared, rules, clock: Clock::default(), waiting: None, uniforms, bound, written: 0 };
+        let attention = Self {
+            layers,
+            shared,
+            pipelines,
+            rules,
+            clock: Clock::default(),
+            waiting: None,
+            uniforms,
+            bound,
+            written: 0,
+        };
         attention.finish_cells(gpu);
         Ok(attention)
     }

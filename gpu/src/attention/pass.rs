@@ -70,7 +70,7 @@ pub enum PassError {
         /// Rows of one path that fit before the band moves.
         most: u32,
     },
-    /// The cache of native mode is full: reserve more.
+    /// The cache of native mode is full: [`super::Attention::reserve`] more.
     Capacity {
         /// Tokens after the pass.
         needs: u32,

@@ -47,10 +47,10 @@ pub fn agrees(got: &[f32], want: &[f32], tolerance: f32) -> Result<f32, String> 
     }
 }
 
-/// Does this device round every operation exactly and keep products and sums apart? Of lavapipe it is known: there a kernel's
-/// numbers are its twin's to the last bit.
+/// Does this device round every operation exactly and keep products and sums apart? Of lavapipe and `SwiftShader` it is known:
+/// there a kernel's numbers are its twin's to the last bit.
 pub fn is_exact(gpu: &Gpu) -> bool {
-    gpu.info().name.contains("llvmpipe")
+    gpu.info().software
 }
 
 /// What differences from a twin are allowed: none where the device is exact.

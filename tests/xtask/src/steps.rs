@@ -83,7 +83,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step::new("gpu", "the tests of what computes on a GPU, natively", gpu).needs(&[Need::Vulkan]),
     Step::new("vectors", "the reference's stored vectors as Rust tests, optimised", vectors),
     Step::new("doc", "the documentation of core and gpu builds without a warning", doc),
-    Step::new("bench", "the benchmarks of core and gpu compile", bench),
+    Step::new("bench", "core's benchmarks compile; clippy has checked those of gpu", bench),
     Step::new("no-std", "core builds alone with each set of its features, for four targets", no_std)
         .needs(&[Need::Wasm, Need::Embedded]),
     Step::new("panic-never", "what answers from flash links only since nothing in it can panic", panic_never)
@@ -104,6 +104,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step::new("web-unit", "the web app's unit tests", web_unit).needs(PACKAGE),
     Step::new("web-e2e", "the built web app in Chromium, end to end", web_e2e).needs(PACKAGE_AND_CHROMIUM),
     Step::new("properties", "core's properties with 4000 cases each", properties).only_full(),
+    Step::new("gpu-long", "contexts of 100 000 tokens on a device", gpu_long).needs(&[Need::Vulkan]).only_full(),
     Step::new("fuzz", "each fuzz target for a minute", fuzz).needs(&[Need::CargoFuzz]).only_full(),
 ];
 
@@ -151,7 +152,15 @@ fn native(run: &Run) -> Result<Outcome, Failure> {
 }
 
 fn gpu(run: &Run) -> Result<Outcome, Failure> {
-    let tests = cargo(run, "test -p mrail-gpu");
+    gpu_native(run, "test -p mrail-gpu")
+}
+
+fn gpu_long(run: &Run) -> Result<Outcome, Failure> {
+    gpu_native(run, "test -p mrail-gpu --test exact -- --ignored")
+}
+
+fn gpu_native(run: &Run, args: &str) -> Result<Outcome, Failure> {
+    let tests = cargo(run, args);
     // Mesa complains at each device where there is no such folder.
     let tests = match std::env::var_os("XDG_RUNTIME_DIR") {
         Some(_) => tests,
@@ -174,7 +183,7 @@ fn doc(run: &Run) -> Result<Outcome, Failure> {
 }
 
 fn bench(run: &Run) -> Result<Outcome, Failure> {
-    passed(cargo(run, "bench --no-run -p mrail -p mrail-gpu").stream())
+    passed(cargo(run, "bench --no-run -p mrail").stream())
 }
 
 fn no_std(run: &Run) -> Result<Outcome, Failure> {
