@@ -8,6 +8,7 @@ use common::oracle::{Keys, random, random_cells, random_decay};
 use common::rig::Rig;
 use mrail_gpu::attention::twin::{Rows, Twin};
 use mrail_gpu::attention::{LayerSetup, Wanted};
+use mrail_gpu::device::Gpu;
 use mrail_gpu::state::{Admission, Carrier, Config, Memory, Shape, Storage};
 
 const SHAPE: Shape = Shape { heads: 6, kv_heads: 2, head_dim: 16 };

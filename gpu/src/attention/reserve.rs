@@ -16,13 +16,11 @@ impl Attention {
         let setups: Vec<_> = self.layers.iter().map(|layer| layer.setup.clone()).collect();
         let mut wanted = self.rules.wanted;
         wanted.capacity = tokens.max(capacity.saturating_mul(2));
-        let plans = match plans(gpu.limits(), &setups, wanted) {
-            Ok(plans) => plans,
-            Err(_) => {
-                wanted.capacity = tokens;
-                plans(gpu.limits(), &setups, wanted)?
-            }
-        };
+        let roomy = plans(gpu.limits(), &setups, wanted);
+        let plans = roomy.or_else(|_| {
+            wanted.capacity = tokens;
+            plans(gpu.limits(), &setups, wanted)
+        })?;
         let (mut scratch, uniforms) = shared(gpu, &plans).await?;
         uniforms.destroy();
         keep_io(&mut scratch, &self.shared);
