@@ -38,6 +38,9 @@ fn a_matrix_is_split_between_rows_into_as_few_parts_as_possible() {
         }
         assert_eq!(next, 100);
     }
+    // Parts are of about the same size.
+    let rows = split(&binding(49 * 210 + 2), &matrix).unwrap().into_iter().map(|part| part.rows);
+    assert_eq!(rows.collect::<Vec<_>>(), [0..34, 34..68, 68..100]);
 }
 
 #[test]
@@ -99,6 +102,16 @@ fn layers_of_different_stores_share_what_the_largest_needs() {
     assert_eq!(mixed.scratch, large.scratch);
     assert_eq!(2 * mixed.layers, small.layers + large.layers);
     assert!(small.scratch < large.scratch && small.weights == large.weights);
+
+    // One layer that ranks by surprise is enough for a ring of surprises.
+    let look = setups(&model, 64)[0].clone();
+    let config = Config::uniform(model.config.shape, Storage::F16, 256, 64, Admission::Surprise).unwrap();
+    let surprise = LayerSetup::plain(config);
+    let needs = |setups: [&LayerSetup; 2]| Needs::of(&limits, &model, &setups.map(Clone::clone), wanted).unwrap();
+    let ring = plan(&limits, &surprise.config, &surprise.carrier, wanted).unwrap().sizes.surprises;
+    assert!(ring > 0);
+    assert_eq!(needs([&look, &surprise]).scratch, needs([&look, &look]).scratch + ring);
+    assert_eq!(needs([&surprise, &look]).scratch, needs([&surprise, &surprise]).scratch);
 }
 
 #[test]

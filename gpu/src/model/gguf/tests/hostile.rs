@@ -301,6 +301,12 @@ fn a_file_may_be_as_long_as_64_bits_say() {
     let error = Header::parse(&text, u64::MAX).unwrap_err();
     let needs = (1 << 40) + 45;
     assert_eq!(error, GgufError::HeaderTooLarge { what: "a value of the metadata", at: 45, needs });
+    // However long the file is, there is no more in a header than it can have.
+    let texts =
+        with_bytes(Build::default().entry("k", &Given::Array(8, vec![])).bytes(), 41, &(1_u64 << 40).to_le_bytes());
+    let most = (MOST_BYTES - 49) / 8;
+    let what = "the length of an array of the metadata";
+    assert_eq!(Header::parse(&texts, u64::MAX), Err(GgufError::Count { what, at: 41, count: 1 << 40, most }));
     // Beyond what 32 bits address, a tensor is where it says.
     let far = Build::default().tensor_at("t", &[1 << 20], F32, (1 << 32) + 32).bytes();
     let header = Header::parse(&far, 1 << 33).unwrap();
