@@ -332,7 +332,7 @@ impl Attention {
 }
 
 /// Lays all layers out, with as many rows at once as all of them can take.
-fn plans(limits: &wgpu::Limits, setups: &[LayerSetup], wanted: Wanted) -> Result<Vec<Plan>, AttentionError> {
+pub(crate) fn plans(limits: &wgpu::Limits, setups: &[LayerSetup], wanted: Wanted) -> Result<Vec<Plan>, AttentionError> {
     let mut rows = wanted.rows;
     loop {
         let mut plans = Vec::with_capacity(setups.len());

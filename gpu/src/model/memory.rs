@@ -1,0 +1,215 @@
+//! What memory a model takes on a device, known before a byte of its weights is read.
+//!
+//! Weights stay as they are written. A matrix larger than a binding is split between rows, and each part is a buffer of its own;
+//! norms and biases become f32. Beside them there are the layers' state and what a pass works with. Buffers of a few bytes
+//! (uniform blocks, empty tables) and what a driver adds to every buffer are not counted.
+
+use super::gguf::Tensor;
+use super::{Model, ModelConfig};
+use crate::attention::{AttentionError, LayerSetup, Plan, Wanted, plans};
+use std::fmt;
+use std::ops::Range;
+use wgpu::Limits;
+
+/// Some rows of a matrix, which lie in one buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its rows.
+    pub rows: Range<u64>,
+    /// Where they lie in the file. They are as many bytes, followed by up to 3 more, so that the buffer is whole words.
+    pub file: Range<u64>,
+}
+
+impl Part {
+    /// Bytes of its buffer, a multiple of 4.
+    pub fn buffer_bytes(&self) -> u64 {
+        (self.file.end - self.file.start).next_multiple_of(4)
+    }
+}
+
+/// Why it cannot be said what memory a model takes: it does not fit, whatever memory there is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum MemoryError {
+    /// A row, or a norm, is larger than the largest buffer that a kernel can read.
+    Row {
+        /// The tensor.
+        tensor: String,
+        /// Bytes of the row.
+        bytes: u64,
+        /// Bytes of the largest buffer.
+        most: u64,
+    },
+    /// A matrix would take more than [`MOST_PARTS`] parts.
+    Parts {
+        /// The tensor.
+        tensor: String,
+        /// Its bytes.
+        bytes: u64,
+        /// Bytes of the largest buffer.
+        most: u64,
+    },
+    /// Attention's layers do not fit.
+    Attention(AttentionError),
+}
+
+impl fmt::Display for MemoryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Row { tensor, bytes, most } => {
+                write!(f, "a row of tensor {tensor:?} takes {bytes} bytes, and this GPU binds at most {most}")
+            }
+            Self::Parts { tensor, bytes, most } => {
+                write!(f, "tensor {tensor:?} takes {bytes} bytes, more than {MOST_PARTS} times the {most} of a binding")
+            }
+            Self::Attention(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for MemoryError {}
+
+/// Parts of a matrix, at most: 128 GiB where bindings are as small as WebGPU allows.
+pub const MOST_PARTS: u64 = 1024;
+
+/// The largest buffer that a kernel can read as a whole, in bytes: a multiple of 4, addressed in 32 bits.
+pub fn largest_buffer(limits: &Limits) -> u64 {
+    let most = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
+    most.min(u64::from(u32::MAX)) / 4 * 4
+}
+
+/// Splits a matrix into parts that fit a buffer each, in order: as few as possible, all but the last with as many rows.
+pub fn split(limits: &Limits, tensor: &Tensor) -> Result<Vec<Part>, MemoryError> {
+    let (rows, row, start) = (tensor.rows(), tensor.row_bytes(), tensor.range().start);
+    let most = largest_buffer(limits);
+    let at_once = most / row;
+    if at_once == 0 {
+        return Err(MemoryError::Row { tensor: tensor.name().into(), bytes: row, most });
+    }
+    // The same number of parts, of about the same size.
+    let parts = rows.div_ceil(at_once);
+    if parts > MOST_PARTS {
+        return Err(MemoryError::Parts { tensor: tensor.name().into(), bytes: tensor.bytes(), most });
+    }
+    let each = rows.div_ceil(parts);
+    let part = |first: u64| {
+        let rows = first..rows.min(first + each);
+        Part { file: start + rows.start * row..start + rows.end * row, rows }
+    };
+    Ok((0..rows.div_ceil(each)).map(|at| part(at * each)).collect())
+}
+
+/// Bytes that a model needs on a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// Weights.
+    pub weights: u64,
+    /// What the layers remember, with their tables, carriers and the rows that wait.
+    pub layers: u64,
+    /// What attention works with, for all layers.
+    pub scratch: u64,
+    /// Rows between and inside the layers, and logits.
+    pub rows: u64,
+}
+
+/// Whether a model fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fit {
+    /// It does.
+    Fits {
+        /// Bytes needed.
+        needs: u64,
+        /// Bytes there are.
+        available: u64,
+    },
+    /// It does not.
+    TooLarge {
+        /// Bytes needed.
+        needs: u64,
+        /// Bytes there are.
+        available: u64,
+    },
+    /// Nobody says how much memory there is. Browsers do not.
+    Unknown {
+        /// Bytes needed.
+        needs: u64,
+    },
+}
+
+impl fmt::Display for Fit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fits { needs, available } => write!(f, "{needs} bytes are needed, and {available} are there"),
+            Self::TooLarge { needs, available } => {
+                write!(f, "{needs} bytes are needed, and only {available} are there")
+            }
+            Self::Unknown { needs } => write!(f, "{needs} bytes are needed; how many there are is not known"),
+        }
+    }
+}
+
+impl Needs {
+    /// Adds up what a model needs, with one setup for each of its layers.
+    pub fn of(limits: &Limits, model: &Model, setups: &[LayerSetup], wanted: Wanted) -> Result<Self, MemoryError> {
+        let plans = plans(limits, setups, wanted).map_err(MemoryError::Attention)?;
+        Ok(Self {
+            weights: weight_bytes(limits, model)?,
+            layers: plans.iter().map(Plan::layer_bytes).fold(0, u64::saturating_add),
+            scratch: shared_bytes(&plans),
+            rows: row_bytes(&model.config, wanted),
+        })
+    }
+
+    /// All bytes.
+    pub fn total(&self) -> u64 {
+        [self.weights, self.layers, self.scratch, self.rows].into_iter().fold(0, u64::saturating_add)
+    }
+
+    /// Whether it fits into this many bytes, if anyone knows how many there are.
+    pub fn fits(&self, available: Option<u64>) -> Fit {
+        let needs = self.total();
+        match available {
+            None => Fit::Unknown { needs },
+            Some(available) if needs <= available => Fit::Fits { needs, available },
+            Some(available) => Fit::TooLarge { needs, available },
+        }
+    }
+}
+
+fn weight_bytes(limits: &Limits, model: &Model) -> Result<u64, MemoryError> {
+    let mut bytes = 0_u64;
+    for matrix in model.weights.matrices() {
+        let parts = split(limits, matrix)?;
+        bytes = parts.iter().map(Part::buffer_bytes).fold(bytes, u64::saturating_add);
+    }
+    let most = largest_buffer(limits);
+    for vector in model.weights.vectors() {
+        let own = vector.numbers().saturating_mul(4);
+        if own > most {
+            return Err(MemoryError::Row { tensor: vector.name().into(), bytes: own, most });
+        }
+        bytes = bytes.saturating_add(own);
+    }
+    Ok(bytes)
+}
+
+/// Layers of different stores and carriers share buffers that are as large as the largest of them asks for.
+fn shared_bytes(plans: &[Plan]) -> u64 {
+    let Some((first, others)) = plans.split_first() else { return 0 };
+    let mut largest = first.clone();
+    for plan in others {
+        let (into, of) = (&mut largest.sizes, &plan.sizes);
+        into.surprises = into.surprises.max(of.surprises);
+        let pairs = into.scratch.iter_mut().zip(of.scratch).chain(into.io.iter_mut().zip(of.io));
+        pairs.for_each(|(most, bytes)| *most = bytes.max(*most));
+    }
+    largest.shared_bytes()
+}
+
+/// In f32, for every row of a pass: the sum that goes through the layers, its norm, and twice the inside of the feed-forward
+/// part. Logits are only wanted of rows that may be decoded from, which are those of one draft tree.
+fn row_bytes(config: &ModelConfig, wanted: Wanted) -> u64 {
+    let each = 2 * (u64::from(config.width) + u64::from(config.feed_forward));
+    let numbers = u64::from(wanted.pass_rows.max(1)).saturating_mul(each);
+    let logits = u64::from(wanted.rows.max(1)) * u64::from(config.vocabulary);
+    numbers.saturating_add(logits).saturating_mul(4)
+}

@@ -1,0 +1,41 @@
+//! A model in a file: what it says of itself, where its weights lie, what they are, and what memory they take.
+//!
+//! * [`gguf`] reads the header of a GGUF file, from whatever gives bytes;
+//! * [`Model`] finds in it a transformer of a kind that is known, with every tensor that it needs;
+//! * [`quant`] turns blocks of numbers into f32;
+//! * [`memory`] says what the model takes on a device, and whether that fits, before a byte of the weights is read.
+
+mod config;
+mod error;
+pub mod gguf;
+pub mod memory;
+pub mod quant;
+mod weights;
+
+pub use config::{Architecture, ModelConfig, Pairing, Rope};
+pub use error::ModelError;
+pub use weights::{LayerWeights, Weights};
+
+use gguf::Header;
+
+/// A model as its file's header describes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// Its sizes.
+    pub config: ModelConfig,
+    /// Where its weights lie.
+    pub weights: Weights,
+}
+
+impl Model {
+    /// Reads a model's sizes and finds its tensors. Everything that it needs is there afterwards, in the right shape, and
+    /// nothing else is.
+    pub fn read(header: &Header) -> Result<Self, ModelError> {
+        let config = ModelConfig::read(header)?;
+        let weights = Weights::find(header, &config)?;
+        Ok(Self { config, weights })
+    }
+}
+
+#[cfg(test)]
+mod tests;
