@@ -8,12 +8,9 @@
 #[path = "../../tests/common/oracle.rs"]
 mod oracle;
 
-use half::f16;
 use mrail_gpu::attention::{Attention, AttentionError, LayerSetup, PASSES_IN_FLIGHT, Pass, Plan, Tree, Wanted, Work};
 use mrail_gpu::device::{DeviceError, Gpu, Options};
-use mrail_gpu::state::{
-    Admission, Carrier, CarrierSnapshot, Config, ConfigError, LayerSnapshot, Memory, Shape, Storage,
-};
+use mrail_gpu::state::{Admission, Carrier, Config, ConfigError, LayerSnapshot, Memory, Shape, Storage};
 use oracle::Random;
 use pollster::block_on;
 use std::fmt;
@@ -117,7 +114,8 @@ impl<'g> Rig<'g> {
 
     /// Puts the layers in a state of so many tokens, with the same content whatever the number in constant state.
     pub(crate) fn fill(&mut self, tokens: u32) -> Result<(), AttentionError> {
-        let state = made_up(self.attention.setup(0), tokens);
+        let LayerSetup { config, carrier, .. } = self.attention.setup(0);
+        let state = LayerSnapshot::of_noise(config, carrier, tokens, 1);
         self.attention.restore(self.gpu, &vec![state; self.attention.layers()])?;
         Ok(block_on(self.gpu.finished())?)
     }
@@ -201,43 +199,4 @@ pub(crate) fn copy_rate(gpu: &Gpu) -> Result<f64, DeviceError> {
 
 fn encoder(gpu: &Gpu) -> CommandEncoder {
     gpu.device().create_command_encoder(&CommandEncoderDescriptor::default())
-}
-
-/// A state that a layer could be in after so many tokens: more than its band and its store have room for.
-fn made_up(setup: &LayerSetup, tokens: u32) -> LayerSnapshot {
-    let (config, dim) = (&setup.config, setup.config.shape().head_dim as usize);
-    let left = config.schedule().left(tokens);
-    let mut random = Random::new(1);
-    let halves: Vec<[u8; 2]> = (0..1 << 12).map(|_| f16::from_f32(random.normal()).to_le_bytes()).collect();
-    let mut rows = |rows: u32| -> Vec<u8> {
-        let numbers = (0..rows as usize * dim / 4).flat_map(|_| {
-            let bits = random.bits();
-            [0, 16, 32, 48].map(|shift| halves[(bits >> shift) as usize % halves.len()])
-        });
-        numbers.flatten().collect()
-    };
-    let mut state = LayerSnapshot::empty(config, &setup.carrier);
-    state.tokens = tokens;
-    let ring = config.schedule().most_in_band().unwrap_or(tokens);
-    let mut looks = Random::new(4);
-    for (kv, head) in state.heads.iter_mut().enumerate() {
-        let store = config.store(kv);
-        assert!(tokens >= ring && (store == 0 || left > store), "{tokens} tokens fill no state");
-        (head.band_keys, head.band_values) = (rows(ring), rows(ring));
-        (head.store_keys, head.store_values) = (rows(store), rows(store));
-        // The first token and others from all over the context.
-        head.store_positions =
-            (0..store).map(|slot| (u64::from(slot) * u64::from(left) / u64::from(store)) as u32).collect();
-        // Weights among some hundred tokens are small.
-        head.looks.iter_mut().chain(&mut head.store_scores).for_each(|look| *look = looks.uniform() / 64.);
-    }
-    if let (CarrierSnapshot::Cells { counts, keys, values, squares }, Carrier::Cells(of)) =
-        (&mut state.carrier, &setup.carrier)
-    {
-        let each = ((left - config.store(0)) / of.cells) as f32;
-        counts.fill(each);
-        squares.fill(2. * each);
-        keys.iter_mut().chain(values).for_each(|sum| *sum = looks.normal() * each);
-    }
-    state
 }

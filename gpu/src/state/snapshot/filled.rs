@@ -63,10 +63,11 @@ impl LayerSnapshot {
             for slot in 0..filled as usize {
                 // Spread over all that has left, the first token among them.
                 head.store_positions[slot] = (slot as u64 * u64::from(left) / u64::from(filled.max(1))) as u32;
-                head.store_scores[slot] = noise.uniform();
+                // Weights among some hundred tokens are small.
+                head.store_scores[slot] = noise.uniform() / 64.0;
             }
             let band = head.looks.iter_mut().take(tokens as usize);
-            band.for_each(|look| *look = noise.uniform());
+            band.for_each(|look| *look = noise.uniform() / 64.0);
         }
         if !state.surprises.is_empty() {
             state.surprised = tokens;
