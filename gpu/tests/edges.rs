@@ -87,6 +87,7 @@ device_tests! {
         unused_memory_is_never_read(gpu, 0, Storage::F16, LOOK).await
     }
 
+    #[cfg_attr(target_arch = "wasm32", ignore = "long: `cargo xtask test --full` runs it in browsers, too")]
     async fn with_decays_unused_memory_is_never_read(gpu: &Gpu) -> Result<(), String> {
         unused_memory_is_never_read(gpu, 1, Storage::F32, Admission::Surprise).await
     }
@@ -190,6 +191,7 @@ device_tests! {
         large_logits_keep_every_row(gpu, Storage::F16).await
     }
 
+    #[cfg_attr(target_arch = "wasm32", ignore = "long: `cargo xtask test --full` runs it in browsers, too")]
     async fn logits_of_100000_keep_every_row_in_words(gpu: &Gpu) -> Result<(), String> {
         large_logits_keep_every_row(gpu, Storage::F32).await
     }
@@ -198,6 +200,7 @@ device_tests! {
         large_activations_keep_every_row(gpu, Storage::F16).await
     }
 
+    #[cfg_attr(target_arch = "wasm32", ignore = "long: `cargo xtask test --full` runs it in browsers, too")]
     async fn activations_of_600000_are_kept_in_words(gpu: &Gpu) -> Result<(), String> {
         large_activations_keep_every_row(gpu, Storage::F32).await
     }
@@ -226,6 +229,7 @@ device_tests! {
         Ok(())
     }
 
+    #[cfg_attr(target_arch = "wasm32", ignore = "long: `cargo xtask test --full` runs it in browsers, too")]
     async fn a_few_larger_scores_replace_the_latest_of_equal_ones(gpu: &Gpu) -> Result<(), String> {
         // Surprising words at 150, 170 and 200 mark 17 tokens each; all others are equal.
         let config = uniform(SHAPE, Storage::F32, 64, 128, Admission::Surprise);
@@ -274,6 +278,7 @@ device_tests! {
         Ok(())
     }
 
+    #[cfg_attr(target_arch = "wasm32", ignore = "long: `cargo xtask test --full` runs it in browsers, too")]
     async fn narrow_heads_agree_with_the_twin(gpu: &Gpu) -> Result<(), String> {
         for (head_dim, which, storage) in [(8, 2, Storage::F16), (24, 1, Storage::F32)] {
             let shape = Shape { heads: 3, kv_heads: 1, head_dim };
@@ -290,6 +295,7 @@ device_tests! {
         Ok(())
     }
 
+    #[cfg_attr(target_arch = "wasm32", ignore = "long: `cargo xtask test --full` runs it in browsers, too")]
     async fn groups_of_one_and_two_heads_agree_with_the_twin(gpu: &Gpu) -> Result<(), String> {
         for (group, which) in [(1, 1), (2, 2)] {
             let shape = Shape { heads: 2 * group, kv_heads: 2, head_dim: 8 };
@@ -298,6 +304,7 @@ device_tests! {
         Ok(())
     }
 
+    #[cfg_attr(target_arch = "wasm32", ignore = "long: `cargo xtask test --full` runs it in browsers, too")]
     async fn groups_of_three_and_five_heads_agree_with_the_twin(gpu: &Gpu) -> Result<(), String> {
         for (group, which) in [(3, 1), (5, 2)] {
             let shape = Shape { heads: 2 * group, kv_heads: 2, head_dim: 8 };
@@ -314,6 +321,7 @@ device_tests! {
         Ok(())
     }
 
+    #[cfg_attr(target_arch = "wasm32", ignore = "long: `cargo xtask test --full` runs it in browsers, too")]
     async fn groups_of_nine_heads_agree_with_the_twin(gpu: &Gpu) -> Result<(), String> {
         for (group, which) in [(9, 2)] {
             let shape = Shape { heads: 2 * group, kv_heads: 2, head_dim: 8 };

@@ -192,6 +192,7 @@ device_tests! {
         exact_below_the_store(gpu, 192, [0, 0], decay(), Storage::F16).await
     }
 
+    #[cfg_attr(target_arch = "wasm32", ignore = "long: `cargo xtask test --full` runs it in browsers, too")]
     async fn larger_stores_are_exact_below_their_ends(gpu: &Gpu) -> Result<(), String> {
         exact_below_the_store(gpu, 128, [256, 256], cells(), Storage::F16).await?;
         exact_below_the_store(gpu, 256, [192, 192], decay(), Storage::F32).await
@@ -202,6 +203,7 @@ device_tests! {
         exact_below_the_store(gpu, 128, [192, 0], decay(), Storage::F32).await
     }
 
+    #[cfg_attr(target_arch = "wasm32", ignore = "long: `cargo xtask test --full` runs it in browsers, too")]
     async fn stores_of_each_head_need_no_carrier_to_be_exact(gpu: &Gpu) -> Result<(), String> {
         exact_below_the_store(gpu, 128, [128, 64], Carrier::None, Storage::F32).await
     }
@@ -256,6 +258,7 @@ device_tests! {
         Ok(())
     }
 
+    #[cfg_attr(target_arch = "wasm32", ignore = "long: `cargo xtask test --full` runs it in browsers, too")]
     async fn with_decays_1000_and_10000_tokens_take_the_same_bytes(gpu: &Gpu) -> Result<(), String> {
         of_constant_size(gpu, with_decays(), &[1000, 10_000]).await
     }
@@ -264,6 +267,7 @@ device_tests! {
         of_constant_size(gpu, with_cells(), &[1000, 10_000]).await
     }
 
+    #[cfg_attr(target_arch = "wasm32", ignore = "long: `cargo xtask test --full` runs it in browsers, too")]
     async fn in_a_band_alone_1000_and_10000_tokens_take_the_same_bytes(gpu: &Gpu) -> Result<(), String> {
         of_constant_size(gpu, with_a_band_alone(), &[1000, 10_000]).await
     }

@@ -15,6 +15,9 @@ const SHAPE: Shape = Shape { heads: 6, kv_heads: 2, head_dim: 8 };
 const BAND: u32 = 64;
 const TOKENS: usize = 420;
 
+/// What stands for a GPU in browsers is slow: there, fewer rounds of the same.
+const LIGHT: bool = cfg!(target_arch = "wasm32");
+
 /// Rows of one token in queries and outputs.
 const WIDE: usize = (SHAPE.heads * SHAPE.head_dim) as usize;
 
@@ -219,7 +222,8 @@ device_tests! {
         for (name, setups) in stacks() {
             let mut reader = Reader::new(gpu, setups, tokens).await?;
             let want = read(&mut reader, 64, &[]).await?;
-            for (chunk, rows) in [(1, 32), (7, 2), (64, 5), (TOKENS, 1), (TOKENS, 8), (0, 32), (0, 64)] {
+            let all = [(7, 2), (64, 5), (0, 32), (1, 32), (TOKENS, 1), (TOKENS, 8), (0, 64)];
+            for (chunk, rows) in all.into_iter().take(if LIGHT { 4 } else { 7 }) {
                 let sizes = (0..TOKENS).map(|_| if chunk == 0 { 1 + random.below(100) as usize } else { chunk });
                 let steps: Vec<Step> = sizes.map(Step::Extend).collect();
                 let said = check(&mut reader, rows, &steps, &want).await;
@@ -236,7 +240,7 @@ device_tests! {
         for (name, setups) in stacks() {
             let mut reader = Reader::new(gpu, setups, tokens).await?;
             let want = read(&mut reader, 64, &[]).await?;
-            for seed in 0..3 {
+            for seed in 0..if LIGHT { 1 } else { 3 } {
                 let mut random = Random::new(seed);
                 // To just before an edge, so that the first trees cross it or end at it.
                 let edge = (BLOCK * (1 + random.below(4))) as usize;

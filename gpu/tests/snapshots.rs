@@ -152,6 +152,7 @@ device_tests! {
         going_on_is_the_same(gpu, mixed()).await
     }
 
+    #[cfg_attr(target_arch = "wasm32", ignore = "long: `cargo xtask test --full` runs it in browsers, too")]
     async fn layers_alike_go_on_from_any_state(gpu: &Gpu) -> Result<(), String> {
         going_on_is_the_same(gpu, alike()).await
     }
@@ -239,10 +240,12 @@ device_tests! {
         chain_of_anchors(gpu, alike()).await
     }
 
+    #[cfg_attr(target_arch = "wasm32", ignore = "long: `cargo xtask test --full` runs it in browsers, too")]
     async fn a_chain_of_anchors_brings_a_mixed_stack_back(gpu: &Gpu) -> Result<(), String> {
         chain_of_anchors(gpu, mixed()).await
     }
 
+    #[cfg_attr(target_arch = "wasm32", ignore = "long: `cargo xtask test --full` runs it in browsers, too")]
     async fn a_delta_holds_what_turnovers_wrote(gpu: &Gpu) -> Result<(), String> {
         deltas_are_turnovers(gpu, alike()).await
     }

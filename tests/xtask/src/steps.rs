@@ -291,7 +291,7 @@ fn gpu_test(run: &Run, browser: (&str, &str)) -> Result<Outcome, Failure> {
     let pack = wasm_test(run, browser, "gpu")?.env("CARGO_PROFILE_RELEASE_LTO", "off");
     let pack = pack.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
     // Which device it was is told by a test that passes.
-    tests_passed(pack.args("-- --nocapture"))
+    tests_passed(pack.args(if run.full { "-- --nocapture --include-ignored" } else { "-- --nocapture" }))
 }
 
 fn gpu_chromium(run: &Run) -> Result<Outcome, Failure> {
