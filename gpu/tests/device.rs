@@ -117,6 +117,32 @@ device_tests! {
         Ok(())
     }
 
+    /// WGSL leaves these to the device; what is built on them would differ from one to the other.
+    async fn how_other_functions_are_rounded_is_told(gpu: &Gpu) -> Result<(), DeviceError> {
+        type Function = (&'static str, fn(f64) -> f64);
+        let functions: [Function; 5] = [
+            ("x / 3.0", |x| x / 3.0),
+            ("1.0 / x", |x| 1.0 / x),
+            ("exp(x / 64.0)", |x| (x / 64.0).exp()),
+            ("log(abs(x) + 2.0)", |x| (x.abs() + 2.0).ln()),
+            ("inverseSqrt(abs(x) + 1.0)", |x| 1.0 / (x.abs() + 1.0).sqrt()),
+        ];
+        // Such that sums and quotients inside the functions are exact.
+        let x: Vec<f32> = (1..=2048_i16).map(|i| f32::from(i - 1024) + 0.5).collect();
+        for (text, function) in functions {
+            let body = format!("let x = bitcast<f32>(a[i]); b[i] = bitcast<u32>({text});");
+            let output = compute(gpu, &body, &bits(&x), 2048).await?;
+            let apart = x.iter().zip(&output).map(|(&x, &got)| {
+                let right = function(f64::from(x)) as f32;
+                right.to_bits().abs_diff(got)
+            });
+            let (differ, most) = apart.fold((0, 0), |(n, most), apart| (n + u32::from(apart > 0), apart.max(most)));
+            report(&format!("{text}: {differ} of 2048 not rounded to the nearest, by up to {most} last places"));
+            assert!(most < 1 << 12, "{text} is {most} last places off");
+        }
+        Ok(())
+    }
+
     async fn parts_are_read_back(gpu: &Gpu) -> Result<(), DeviceError> {
         let buffer = gpu.buffer("bytes", 255, BufferUsages::COPY_SRC | BufferUsages::COPY_DST).await?;
         assert_eq!(buffer.size(), 256);

@@ -92,6 +92,7 @@ device_tests! {
         unused_memory_is_never_read(gpu, 1, Storage::F32, Admission::Surprise).await
     }
 
+    #[cfg_attr(target_arch = "wasm32", ignore = "long: `cargo xtask test --full` runs it in browsers, too")]
     async fn with_cells_unused_memory_is_never_read(gpu: &Gpu) -> Result<(), String> {
         unused_memory_is_never_read(gpu, 2, Storage::F16, FAR).await
     }
@@ -113,6 +114,7 @@ device_tests! {
         if at_row_10 { Ok(()) } else { Err(format!("{error:?}")) }
     }
 
+    #[cfg_attr(target_arch = "wasm32", ignore = "long: `cargo xtask test --full` runs it in browsers, too")]
     async fn an_empty_carrier_weighs_nothing(gpu: &Gpu) -> Result<(), String> {
         // Three ways to a carrier whose every term is masked although tokens left for it: weights of decays that are all 0, and
         // cells and decays whose sums were put back to 0.
@@ -167,6 +169,7 @@ device_tests! {
         Ok(())
     }
 
+    #[cfg_attr(target_arch = "wasm32", ignore = "long: `cargo xtask test --full` runs it in browsers, too")]
     async fn a_band_of_one_block_needs_no_store(gpu: &Gpu) -> Result<(), String> {
         for (carrier, storage) in carriers(SHAPE).iter().zip([Storage::F16, Storage::F32, Storage::F16]) {
             let config = uniform(SHAPE, storage, 64, 0, LOOK);
@@ -255,6 +258,7 @@ device_tests! {
         Ok(())
     }
 
+    #[cfg_attr(target_arch = "wasm32", ignore = "long: `cargo xtask test --full` runs it in browsers, too")]
     async fn equal_keys_share_their_weight(gpu: &Gpu) -> Result<(), String> {
         for storage in [Storage::F16, Storage::F32] {
             let config = uniform(SHAPE, storage, 64, 64, LOOK);
@@ -313,6 +317,7 @@ device_tests! {
         Ok(())
     }
 
+    #[cfg_attr(target_arch = "wasm32", ignore = "long: `cargo xtask test --full` runs it in browsers, too")]
     async fn groups_of_seven_and_eight_heads_agree_with_the_twin(gpu: &Gpu) -> Result<(), String> {
         for (group, which) in [(7, 1), (8, 0)] {
             let shape = Shape { heads: 2 * group, kv_heads: 2, head_dim: 8 };
@@ -354,6 +359,7 @@ device_tests! {
         Ok(())
     }
 
+    #[cfg_attr(target_arch = "wasm32", ignore = "long: `cargo xtask test --full` runs it in browsers, too")]
     async fn words_are_stored_as_they_come(gpu: &Gpu) -> Result<(), String> {
         let mut given_numbers = hard_numbers(16 * 2 * WIDE_ROW);
         // WGSL does not promise that a NaN keeps its bits.
@@ -372,6 +378,7 @@ device_tests! {
         Ok(())
     }
 
+    #[cfg_attr(target_arch = "wasm32", ignore = "long: `cargo xtask test --full` runs it in browsers, too")]
     async fn halves_are_read_as_what_they_are(gpu: &Gpu) -> Result<(), String> {
         // The first token's output is its value: its weight is 1.
         let config = Config::new(WIDE, Storage::F16, Memory::Native).map_err(say)?;
@@ -391,6 +398,7 @@ device_tests! {
         Ok(())
     }
 
+    #[cfg_attr(target_arch = "wasm32", ignore = "long: `cargo xtask test --full` runs it in browsers, too")]
     async fn layers_that_cannot_be_are_named(gpu: &Gpu) -> Result<(), String> {
         let new = async |setups: Vec<LayerSetup>, wanted| in_words(Rig::new(gpu, setups, wanted).await);
         let config = uniform(SMALL, Storage::F16, 64, 64, LOOK);
@@ -511,6 +519,7 @@ device_tests! {
         Ok(())
     }
 
+    #[cfg_attr(target_arch = "wasm32", ignore = "long: `cargo xtask test --full` runs it in browsers, too")]
     async fn a_context_ends_where_memory_or_positions_do(gpu: &Gpu) -> Result<(), String> {
         let native = Config::new(SMALL, Storage::F16, Memory::Native).map_err(say)?;
         let mut rig = small(gpu, &native, Wanted { rows: 8, pass_rows: 100, capacity: 65 }).await?;
@@ -558,6 +567,7 @@ device_tests! {
         Ok(())
     }
 
+    #[cfg_attr(target_arch = "wasm32", ignore = "long: `cargo xtask test --full` runs it in browsers, too")]
     async fn a_bad_state_leaves_the_present_one(gpu: &Gpu) -> Result<(), String> {
         let config = uniform(SMALL, Storage::F16, 64, 64, LOOK);
         let carrier = Carrier::Cells(random_cells(1, SMALL, 5, 2));

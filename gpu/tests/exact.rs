@@ -187,6 +187,7 @@ device_tests! {
         exact_below_the_store(gpu, 64, [64, 64], decay(), Storage::F32).await
     }
 
+    #[cfg_attr(target_arch = "wasm32", ignore = "long: `cargo xtask test --full` runs it in browsers, too")]
     async fn a_band_alone_is_exact_below_its_end(gpu: &Gpu) -> Result<(), String> {
         exact_below_the_store(gpu, 64, [0, 0], cells(), Storage::F32).await?;
         exact_below_the_store(gpu, 192, [0, 0], decay(), Storage::F16).await
@@ -263,6 +264,7 @@ device_tests! {
         of_constant_size(gpu, with_decays(), &[1000, 10_000]).await
     }
 
+    #[cfg_attr(target_arch = "wasm32", ignore = "long: `cargo xtask test --full` runs it in browsers, too")]
     async fn with_cells_1000_and_10000_tokens_take_the_same_bytes(gpu: &Gpu) -> Result<(), String> {
         of_constant_size(gpu, with_cells(), &[1000, 10_000]).await
     }

@@ -148,6 +148,7 @@ device_tests! {
         }
     }
 
+    #[cfg_attr(target_arch = "wasm32", ignore = "long: `cargo xtask test --full` runs it in browsers, too")]
     async fn a_mixed_stack_goes_on_from_any_state(gpu: &Gpu) -> Result<(), String> {
         going_on_is_the_same(gpu, mixed()).await
     }
@@ -157,6 +158,7 @@ device_tests! {
         going_on_is_the_same(gpu, alike()).await
     }
 
+    #[cfg_attr(target_arch = "wasm32", ignore = "long: `cargo xtask test --full` runs it in browsers, too")]
     async fn a_native_cache_goes_on_from_any_state(gpu: &Gpu) -> Result<(), String> {
         let native = |storage| Config::new(SHAPE, storage, Memory::Native).map_err(say);
         going_on_is_the_same(
@@ -236,6 +238,7 @@ device_tests! {
         Ok(())
     }
 
+    #[cfg_attr(target_arch = "wasm32", ignore = "long: `cargo xtask test --full` runs it in browsers, too")]
     async fn a_chain_of_anchors_brings_every_state_back(gpu: &Gpu) -> Result<(), String> {
         chain_of_anchors(gpu, alike()).await
     }
@@ -254,6 +257,7 @@ device_tests! {
         deltas_are_turnovers(gpu, mixed()).await
     }
 
+    #[cfg_attr(target_arch = "wasm32", ignore = "long: `cargo xtask test --full` runs it in browsers, too")]
     async fn equal_states_make_equal_anchors(gpu: &Gpu) -> Result<(), String> {
         let tokens = random(6, SHAPE, 330, Keys::Spiky);
         let mut records: Vec<(Vec<LayerSnapshot>, Encoded)> = Vec::new();
