@@ -42,14 +42,14 @@
 //!
 //! # What is promised
 //!
-//! * **Exact below the store**: up to B + S + E tokens (the smallest S of the heads) the output is that of native attention, to
-//!   the last bit: [`state::Config::exact_until`].
+//! * **Exact below the store**: up to B + S + E tokens (the smallest S of the heads) the output is that of native attention:
+//!   [`state::Config::exact_until`]. To the last bit where the device compiles the two modes' kernels alike, as those of the tests do.
 //! * **Grouping does not matter**: one pass, chunks, single tokens, drafts that are accepted in part or rejected: the same bits of
 //!   outputs and state, on one device. Each sum runs over pieces of 64 terms, in order of position, whatever shares the pass.
 //!   WGSL lets a driver contract a * b + c, reorder, and round division loosely; one pipeline serves all rows, and
 //!   [`attention::Attention::self_test`] finds out at start whether its bits hold for 1, 2, 8 and 32 rows.
-//! * **Between devices nothing is promised, and much is equal**: exp, ln and powers of two are built here from +, -, *, floor and
-//!   bit casts, and packing to f16 rounds to even by whole numbers. So only contraction, and division where it is not IEEE's, can
+//! * **Between devices nothing is promised, and much is equal**: exp, ln and powers of two are built here from +, -, *, /, floor
+//!   and bit casts, and packing to f16 rounds to even by whole numbers. So only contraction, and division where it is not IEEE's, can
 //!   tell devices apart.
 #![doc = include_str!("../docs/devices.md")]
 //!
@@ -79,7 +79,7 @@
 //! let mut encoder = gpu.device().create_command_encoder(&Default::default());
 //! for layer in 0..attention.layers() {
 //!     // The model writes the layer's rows to attention.io().queries, .keys and .values here,
-//!     attention.encode(&mut encoder, &pass, layer);
+//!     attention.encode(&mut encoder, &pass, layer)?;
 //!     // and takes them from attention.io().out.
 //! }
 //! gpu.queue().submit([encoder.finish()]);

@@ -7,8 +7,10 @@ use common::harness::report;
 use common::oracle::{Keys, random, random_cells, random_decay};
 use common::rig::Rig;
 use mrail_gpu::attention::twin::{Rows, Twin};
-use mrail_gpu::attention::{LayerSetup, Wanted};
-use mrail_gpu::device::Gpu;
+use mrail_gpu::attention::{
+    Attention, AttentionError, LayerSetup, PASSES_IN_FLIGHT, PassError, Tree, Turnover, Wanted,
+};
+use mrail_gpu::device::{DeviceError, Gpu};
 use mrail_gpu::state::{Admission, Carrier, Config, Memory, Shape, Storage};
 
 const SHAPE: Shape = Shape { heads: 6, kv_heads: 2, head_dim: 16 };
@@ -105,10 +107,70 @@ device_tests! {
             if !found.passed() || found.most_rows != 64 {
                 return Err(format!("{found:?}"));
             }
+            for layer in 0..rig.attention.layers() {
+                let turns = rig.attention.last_turnover(gpu, layer).await.map_err(say)?;
+                let overflows = rig.attention.overflows(gpu, layer).await.map_err(say)?;
+                if overflows != 0 || turns.iter().any(|turn| *turn != Turnover::default()) {
+                    return Err(format!("layer {layer} is left with {overflows} overflows and {turns:?}"));
+                }
+            }
             let left = rig.snapshot().await.map_err(|error| error.to_string())?;
             if let Some(difference) = left.iter().zip(&empty).find_map(|(a, b)| a.first_difference(b)) {
                 return Err(difference);
             }
+        }
+        Ok(())
+    }
+}
+
+device_tests! {
+    /// No token after a loss, whatever is called.
+    async fn a_lost_device_is_told_by_every_call(gpu: &Gpu) -> Result<(), String> {
+        let config = Config::uniform(SHAPE, Storage::F16, 64, 64, Admission::Look { from: 0 }).map_err(say)?;
+        let mut rig = Rig::new(gpu, vec![LayerSetup::plain(config)], Wanted::default()).await.map_err(say)?;
+        let tokens = random(3, SHAPE, 10, Keys::Plain);
+        rig.extend(given(&tokens), 0..8).await.map_err(say)?;
+        let state = rig.snapshot().await.map_err(say)?;
+        gpu.destroy();
+        gpu.finished().await.err();
+        let lost = |said: Result<(), AttentionError>| match said {
+            Err(AttentionError::Device(DeviceError::Lost { .. })) => Ok(()),
+            said => Err(format!("after a loss: {said:?}")),
+        };
+        lost(rig.extend(given(&tokens), 8..9).await.map(|_| ()))?;
+        lost(rig.attention.verify(gpu, &Tree::chain(2).map_err(say)?).map(|_| ()))?;
+        lost(rig.accept(&[0]))?;
+        lost(rig.attention.restore(gpu, &state))?;
+        lost(rig.snapshot().await.map(|_| ()))
+    }
+
+    /// What no longer fits the state is refused.
+    async fn a_stale_pass_is_not_encoded(gpu: &Gpu) -> Result<(), String> {
+        let config = Config::new(SHAPE, Storage::F16, Memory::Native).map_err(say)?;
+        let wanted = Wanted { pass_rows: 2, capacity: 1024, ..Wanted::default() };
+        let mut attention = Attention::new(gpu, vec![LayerSetup::plain(config)], wanted).await.map_err(say)?;
+        let mut encoder = gpu.device().create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        let stale = Err(AttentionError::Pass(PassError::Stale));
+        let pass = attention.extend(gpu, 2).map_err(say)?;
+        attention.encode(&mut encoder, &pass, 0).map_err(say)?;
+        let none = attention.encode(&mut encoder, &pass, 1);
+        if none != Err(AttentionError::Layer { layer: 1, layers: 1 }) {
+            return Err(format!("{none:?}"));
+        }
+        attention.clear(gpu).map_err(say)?;
+        if attention.encode(&mut encoder, &pass, 0) != stale {
+            return Err("a pass was encoded for another state".into());
+        }
+        // As many passes as are promised, even with their rows one at once; then more than any ring holds.
+        attention.limit_rows(1);
+        let first = attention.extend(gpu, 2).map_err(say)?;
+        for later in 1..400 {
+            let encoded = attention.encode(&mut encoder, &first, 0);
+            let kept = later <= PASSES_IN_FLIGHT;
+            if kept && encoded.is_err() || later == 399 && encoded != stale {
+                return Err(format!("{encoded:?} after {later} passes"));
+            }
+            let _ = attention.extend(gpu, 2).map_err(say)?;
         }
         Ok(())
     }

@@ -141,7 +141,7 @@ impl<'g> Rig<'g> {
             let pass = plan(&mut self.attention, self.gpu)?;
             let mut encoder = encoder(self.gpu);
             for layer in 0..self.attention.layers() {
-                self.attention.encode(&mut encoder, &pass, layer);
+                self.attention.encode(&mut encoder, &pass, layer)?;
             }
             self.gpu.queue().submit([encoder.finish()]);
             passes.push(pass);

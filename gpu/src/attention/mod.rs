@@ -59,7 +59,14 @@ pub enum AttentionError {
         /// What is wrong with them.
         error: crate::state::params::ParamsError,
     },
-    /// A pass cannot be planned.
+    /// There is no such layer.
+    Layer {
+        /// The number given.
+        layer: usize,
+        /// Layers there are.
+        layers: usize,
+    },
+    /// A pass cannot be planned or encoded.
     Pass(PassError),
     /// The device failed.
     Device(DeviceError),
@@ -78,6 +85,7 @@ impl fmt::Display for AttentionError {
             }
             Self::Plan { layer, error } => write!(f, "layer {layer}: {error}"),
             Self::Carrier { layer, error } => write!(f, "layer {layer}: {error}"),
+            Self::Layer { layer, layers } => write!(f, "layer {layer} of {layers}"),
             Self::Pass(error) => error.fmt(f),
             Self::Device(error) => error.fmt(f),
             Self::Snapshot(error) => error.fmt(f),
@@ -135,6 +143,8 @@ pub struct Attention {
     bound: BindGroup,
     /// Uniform blocks written so far.
     written: u64,
+    /// How often the state was replaced.
+    epoch: u64,
 }
 
 impl Attention {
@@ -172,6 +182,7 @@ impl Attention {
             uniforms,
             bound,
             written: 0,
+            epoch: 0,
         };
         attention.finish_cells(gpu);
         Ok(attention)
@@ -199,11 +210,19 @@ impl Attention {
     }
 
     /// What a layer was set up with.
+    ///
+    /// # Panics
+    ///
+    /// Where there is no such layer.
     pub fn setup(&self, layer: usize) -> &LayerSetup {
         &self.layers[layer].setup
     }
 
     /// How a layer lies in memory.
+    ///
+    /// # Panics
+    ///
+    /// Where there is no such layer.
     pub fn plan(&self, layer: usize) -> &Plan {
         &self.layers[layer].plan
     }
@@ -241,7 +260,7 @@ impl Attention {
         let mut segments = self.rules.extend(&mut self.clock, rows)?;
         self.waiting = None;
         self.write(gpu, &mut segments)?;
-        Ok(Pass { segments })
+        Ok(Pass { segments, epoch: self.epoch })
     }
 
     /// Plans a pass that reads the rows of a draft tree, whose root is the token that comes next: the path that is then accepted
@@ -253,16 +272,26 @@ impl Attention {
         let mut segments = vec![self.rules.verify(&mut self.clock, tree)?];
         self.write(gpu, &mut segments)?;
         self.waiting = segments.last().cloned();
-        Ok(Pass { segments })
+        Ok(Pass { segments, epoch: self.epoch })
     }
 
-    /// Encodes what a pass does to one layer. Layers come in their order, each after its rows were written to [`Io`].
-    pub fn encode(&self, encoder: &mut CommandEncoder, pass: &Pass, layer: usize) {
-        let Some(layer) = self.layers.get(layer) else { return };
+    /// Encodes what a pass does to one layer, once. Layers come in their order, each after its rows were written to [`Io`].
+    pub fn encode(&self, encoder: &mut CommandEncoder, pass: &Pass, layer: usize) -> Result<(), AttentionError> {
+        let blocks = self.uniforms.size() / STRIDE;
+        let overwritten = pass.segments.iter().any(|segment| self.written - segment.serial > blocks);
+        if overwritten || pass.epoch != self.epoch {
+            return Err(PassError::Stale.into());
+        }
+        let layer = self.layer(layer)?;
         let mut compute = encoder.begin_compute_pass(&ComputePassDescriptor::default());
         for segment in &pass.segments {
             layer.encode(&mut compute, &self.bound, segment);
         }
+        Ok(())
+    }
+
+    fn layer(&self, layer: usize) -> Result<&Layer, AttentionError> {
+        self.layers.get(layer).ok_or(AttentionError::Layer { layer, layers: self.layers.len() })
     }
 
     /// Takes in the rows of a path of the tree that was verified last, in all layers.
@@ -275,10 +304,8 @@ impl Attention {
         self.waiting = None;
         self.clock.tokens += path.len() as u32;
         let mut compute = encoder.begin_compute_pass(&ComputePassDescriptor::default());
-        for (layer, segment) in
-            self.layers.iter().flat_map(|layer| segments.iter().map(move |segment| (layer, segment)))
-        {
-            layer.accept(&mut compute, &self.bound, segment);
+        for segment in &segments {
+            self.layers.iter().for_each(|layer| layer.accept(&mut compute, &self.bound, segment));
         }
         Ok(())
     }
@@ -292,7 +319,11 @@ impl Attention {
         }
         let most = (self.clock.tokens + 1).max(self.clock.tokens.saturating_add(self.rules.wanted.pass_rows));
         let known = self.clock.surprised.saturating_add(count);
-        if known > most || count > self.rules.wanted.pass_rows {
+        let room = self.rules.wanted.pass_rows;
+        if count > room {
+            return Err(PassError::Rows { rows: count, most: room }.into());
+        }
+        if known > most {
             return Err(PassError::TooManySurprises { known, most }.into());
         }
         let ring = self.shared.surprises.size() / 4;
@@ -312,6 +343,7 @@ impl Attention {
         let blocks = self.uniforms.size() / STRIDE;
         for segment in segments {
             segment.at = (self.written % blocks) as u32;
+            segment.serial = self.written;
             self.written += 1;
             gpu.write(&self.uniforms, u64::from(segment.at) * STRIDE, &segment.uniform())?;
         }

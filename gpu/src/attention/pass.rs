@@ -42,6 +42,8 @@ pub(super) struct Segment {
     pub(super) path: Vec<u32>,
     /// Where its uniform block lies.
     pub(super) at: u32,
+    /// Blocks written before it.
+    pub(super) serial: u64,
 }
 
 /// A pass that was planned: what to encode for every layer.
@@ -49,8 +51,11 @@ pub(super) struct Segment {
 /// What tells the kernels of it lies in a ring on the device, which later passes overwrite: submit a pass before two more of
 /// the most rows, or [`PASSES_IN_FLIGHT`] of a few, are planned.
 #[derive(Clone, Debug)]
+#[must_use = "the state's position has moved on: encode the pass for every layer"]
 pub struct Pass {
     pub(super) segments: Vec<Segment>,
+    /// How often the state had been replaced when it was planned.
+    pub(super) epoch: u64,
 }
 
 /// Why a pass cannot be planned.
@@ -98,6 +103,9 @@ pub enum PassError {
         /// The most that can be.
         most: u32,
     },
+    /// The pass was planned before the state was replaced or the cache grew, or so many passes ago that what tells the kernels of
+    /// it was overwritten.
+    Stale,
     /// Nothing was verified that could be accepted.
     NothingWaits,
     /// A path is none of the tree that waits.
@@ -121,6 +129,7 @@ impl fmt::Display for PassError {
             Self::TooManySurprises { known, most } => {
                 write!(f, "surprises of {known} tokens, where at most {most} can be known")
             }
+            Self::Stale => f.write_str("a pass that was planned for another state, or too long ago"),
             Self::NothingWaits => f.write_str("nothing was verified that could be accepted"),
             Self::Tree(error) => error.fmt(f),
         }
@@ -150,7 +159,7 @@ pub(super) fn most_segments(rows: u32, pass_rows: u32) -> u64 {
 
 /// Uniform blocks that are kept: for two passes of the most rows, even where these run one at once, and for some small ones.
 pub(super) fn kept_segments(pass_rows: u32) -> u64 {
-    2 * most_segments(1, pass_rows) + PASSES_IN_FLIGHT
+    2 * most_segments(1, pass_rows) + 2 * PASSES_IN_FLIGHT
 }
 
 impl Rules {
@@ -190,7 +199,7 @@ impl Rules {
             let tree = Tree::chain((until - first) as usize).map_err(PassError::Tree)?;
             let path = (0..until - first).collect();
             let (turns, offset) = (start != next.start, first - clock.tokens);
-            segments.push(Segment { first, start, turns, offset, tree, path, at: 0 });
+            segments.push(Segment { first, start, turns, offset, tree, path, at: 0, serial: 0 });
             next = Clock { tokens: until, start, ..next };
         }
         *clock = next;
@@ -222,7 +231,7 @@ impl Rules {
             self.surprises_known(clock, first)?;
         }
         clock.start = start;
-        Ok(Segment { first, start, turns, offset: 0, tree: tree.clone(), path: Vec::new(), at: 0 })
+        Ok(Segment { first, start, turns, offset: 0, tree: tree.clone(), path: Vec::new(), at: 0, serial: 0 })
     }
 }
 

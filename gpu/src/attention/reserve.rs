@@ -7,7 +7,8 @@ use wgpu::{Buffer, CommandEncoder, CommandEncoderDescriptor};
 
 impl Attention {
     /// Makes room for at least `tokens` tokens in native mode, twice of what was there where that fits the device; in constant
-    /// state there is always room. What was read stays, drafts that wait are forgotten, and [`Attention::io`] stays the same.
+    /// state there is always room. What was read stays, drafts and passes that wait are
+    /// forgotten, and [`Attention::io`] stays the same. [`Attention::rows`] may become fewer.
     ///
     /// Copies the cache on the device, so that growing token by token costs O(1) a token on average; while it does, both are
     /// there. After an error the old one still is.
@@ -42,6 +43,7 @@ impl Attention {
         self.rules.capacity = layers.first().and_then(Layer::capacity);
         self.rules.wanted = wanted;
         self.waiting = None;
+        self.epoch += 1;
         (self.layers, self.shared) = (layers, scratch);
         Ok(())
     }

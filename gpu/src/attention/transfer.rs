@@ -5,7 +5,7 @@ use super::pass::{Clock, PassError};
 use super::plan::TURN;
 use super::{Attention, AttentionError};
 use crate::device::{DeviceError, Gpu};
-use crate::state::snapshot::{SnapshotError, surprise_ring};
+use crate::state::snapshot::{SnapshotError, same_surprises, surprise_ring};
 use crate::state::{BLOCK, Carrier, CarrierSnapshot, HeadSnapshot, LayerSnapshot};
 use wgpu::Buffer;
 
@@ -42,9 +42,10 @@ impl Attention {
     async fn layer_snapshot(&self, gpu: &Gpu, layer: &Layer, ring: &[f32]) -> Result<LayerSnapshot, DeviceError> {
         let Own { keys, values, looks, positions, scores, carrier, .. } = &layer.own;
         let whole = |buffer| (buffer, 0..Buffer::size(buffer));
-        let read = [keys, values, looks, positions, scores, carrier].map(whole);
-        let read = gpu.read_many(&read).await?;
-        let [keys, values, looks, positions, scores, carrier] = read.as_slice() else {
+        // Each as large as a binding may be: together they may be larger than a buffer.
+        let (keys, values) = (gpu.read(keys, 0..keys.size()).await?, gpu.read(values, 0..values.size()).await?);
+        let read = gpu.read_many(&[looks, positions, scores, carrier].map(whole)).await?;
+        let [looks, positions, scores, carrier] = read.as_slice() else {
             return Err(DeviceError::Driver { what: "a read".into(), message: "parts are missing".into() });
         };
         let (looks, scores) = (numbers(looks), numbers(scores));
@@ -73,10 +74,10 @@ impl Attention {
             let mut store_positions = positions[slot..slot + stored].to_vec();
             store_positions.resize(store, 0);
             HeadSnapshot {
-                band_keys: rows(keys, first + store, in_band, ring),
-                band_values: rows(values, first + store, in_band, ring),
-                store_keys: rows(keys, first, stored, store),
-                store_values: rows(values, first, stored, store),
+                band_keys: rows(&keys, first + store, in_band, ring),
+                band_values: rows(&values, first + store, in_band, ring),
+                store_keys: rows(&keys, first, stored, store),
+                store_values: rows(&values, first, stored, store),
                 store_positions,
                 store_scores: padded(&scores, slot, stored, store),
                 looks: match layer.capacity() {
@@ -111,11 +112,13 @@ impl Attention {
         if let Some(other) = snapshots.iter().find(|snapshot| snapshot.tokens != clock.tokens) {
             return Err(SnapshotError::LayerTokens { found: other.tokens, wanted: clock.tokens }.into());
         }
+        same_surprises(snapshots)?;
         for (layer, snapshot) in self.layers.iter().zip(snapshots) {
             self.write_layer(gpu, layer, snapshot)?;
         }
         self.clock = clock;
         self.waiting = None;
+        self.epoch += 1;
         self.finish_cells(gpu);
         Ok(())
     }
@@ -139,6 +142,7 @@ impl Attention {
             }
         }
         gpu.write(&own.carrier, 0, bytemuck::cast_slice(&carrier_numbers(layer, &snapshot.carrier)))?;
+        gpu.write(&own.turn, 0, &vec![0; own.turn.size() as usize])?;
         let kept = snapshot.surprises.len();
         if kept > 0 {
             let ring = (self.shared.surprises.size() / 4) as usize;
@@ -154,7 +158,7 @@ impl Attention {
 
     /// What the last turnover of a layer did, for each KV head; nothing where none was yet.
     pub async fn last_turnover(&self, gpu: &Gpu, layer: usize) -> Result<Vec<Turnover>, AttentionError> {
-        let layer = &self.layers[layer];
+        let layer = self.layer(layer)?;
         let lists = gpu.read(&layer.own.turn, 0..layer.own.turn.size()).await?;
         let of_head = |(list, &first): (&[u8], &u32)| {
             let words: Vec<u32> = list.chunks_exact(4).map(word).collect();
@@ -169,11 +173,15 @@ impl Attention {
 
     /// Numbers of keys and values of a layer that did not fit its storage since it was set up, those of drafts included.
     pub async fn overflows(&self, gpu: &Gpu, layer: usize) -> Result<u32, AttentionError> {
-        let bytes = gpu.read(&self.layers[layer].own.overflows, 0..4).await?;
+        let bytes = gpu.read(&self.layer(layer)?.own.overflows, 0..4).await?;
         Ok(word(&bytes))
     }
 
-    /// Bytes of all buffers of the state of one layer, as the device has them: the same whatever the context in constant state.
+    /// Bytes of the state of one layer, as the device has them: the same whatever the context in constant state.
+    ///
+    /// # Panics
+    ///
+    /// Where there is no such layer.
     pub fn state_bytes(&self, layer: usize) -> u64 {
         self.layers[layer].plan.state_bytes()
     }

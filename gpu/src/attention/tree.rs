@@ -21,8 +21,8 @@ pub(super) struct Node {
 /// Why rows make no tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TreeError {
-    /// More rows than [`MOST_ROWS`].
-    TooManyRows(usize),
+    /// No rows, or more than [`MOST_ROWS`].
+    Rows(usize),
     /// A row stands behind one that does not come before it.
     Parent {
         /// The row.
@@ -42,7 +42,7 @@ pub enum TreeError {
 impl fmt::Display for TreeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::TooManyRows(rows) => write!(f, "a tree of {rows} rows, of at most {MOST_ROWS}"),
+            Self::Rows(rows) => write!(f, "a tree of {rows} rows, of 1 to {MOST_ROWS}"),
             Self::Parent { row, parent } => {
                 write!(f, "row {row} of a tree stands behind row {parent}, which does not come before it")
             }
@@ -60,7 +60,7 @@ impl Tree {
     /// A tree whose rows 1, 2, ... stand behind `parents`; row 0 is the root.
     pub fn new(parents: &[u32]) -> Result<Self, TreeError> {
         if parents.len() >= MOST_ROWS {
-            return Err(TreeError::TooManyRows(parents.len() + 1));
+            return Err(TreeError::Rows(parents.len() + 1));
         }
         let mut nodes = vec![Node { depth: 0, parent: None }];
         for (i, &parent) in parents.iter().enumerate() {
@@ -72,7 +72,10 @@ impl Tree {
 
     /// Rows one behind the other: 1 to [`MOST_ROWS`].
     pub fn chain(rows: usize) -> Result<Self, TreeError> {
-        let parents: Vec<u32> = (0..rows.saturating_sub(1) as u32).collect();
+        if rows == 0 || rows > MOST_ROWS {
+            return Err(TreeError::Rows(rows));
+        }
+        let parents: Vec<u32> = (0..rows as u32 - 1).collect();
         Self::new(&parents)
     }
 
@@ -134,7 +137,9 @@ mod tests {
         assert_eq!(tree.check_path(&[0, 2, 3]), Err(TreeError::Path { at: 2, row: Some(3) }));
         assert_eq!(tree.check_path(&[0, 5]), Err(TreeError::Path { at: 1, row: Some(5) }));
         assert_eq!(Tree::new(&[1]), Err(TreeError::Parent { row: 1, parent: 1 }));
-        assert_eq!(Tree::chain(65), Err(TreeError::TooManyRows(65)));
+        assert_eq!(Tree::chain(65), Err(TreeError::Rows(65)));
+        assert_eq!(Tree::chain(0), Err(TreeError::Rows(0)));
+        assert_eq!(Tree::new(&[0; 64]), Err(TreeError::Rows(65)));
         assert_eq!(Tree::chain(64).map(|tree| tree.depth()), Ok(63));
     }
 

@@ -218,8 +218,8 @@ mod tests {
         let start = schedule.band_start(first);
         let turns = start != schedule.left(first);
         let tree = Tree::chain(1).expect("a tree");
-        let segment = Segment { first, start, turns, offset: 0, tree, path: vec![0], at: 0 };
-        Pass { segments: vec![segment] }.work(setup, plan)
+        let segment = Segment { first, start, turns, offset: 0, tree, path: vec![0], at: 0, serial: 0 };
+        Pass { segments: vec![segment], epoch: 0 }.work(setup, plan)
     }
 
     #[test]

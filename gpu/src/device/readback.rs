@@ -70,10 +70,13 @@ impl Gpu {
             return Ok(vec![Vec::new(); parts.len()]);
         }
         self.fits("a read", plan.total, BufferUsages::MAP_READ)?;
-        let kept = self.staging.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        let kept = {
+            let mut kept = self.staging.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            if kept.as_ref().is_some_and(|kept| kept.size() >= plan.total) { kept.take() } else { None }
+        };
 
         let scopes = Scopes::open(&self.device, &self.faults);
-        let staging = kept.filter(|kept| kept.size() >= plan.total).unwrap_or_else(|| {
+        let staging = kept.unwrap_or_else(|| {
             self.device.create_buffer(&BufferDescriptor {
                 label: Some("read"),
                 size: if plan.total <= KEPT { plan.total.next_power_of_two() } else { plan.total },
@@ -103,6 +106,7 @@ impl Gpu {
         };
         // What was computed after an error may not be used.
         if let Err(error) = caught.await.and(self.check()).and(mapped) {
+            staging.destroy();
             return Err(self.cause(error).await);
         }
         let view = slice.get_mapped_range().map_err(|error| invalid(&error.to_string()))?;

@@ -35,7 +35,7 @@ pub enum Carrier {
 /// g_h(k) = clamp(psi_h k + psi_bias_h, 0, 1000)
 /// ```
 ///
-/// which is never negative. The bounds keep sums over 10^5 tokens whose values are 6 * 10^5 within f32. Arrays are in C order.
+/// which is never negative. The bounds keep sums over 10^5 tokens whose values are 6 * 10^5 within f32, where mixes are about 1. Arrays are in C order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decay {
     /// Key bias: \[heads, `head_dim`].

@@ -112,6 +112,13 @@ pub enum ConfigError {
         /// The size given.
         store: u32,
     },
+    /// A look counts only from farther away than there are positions.
+    Look {
+        /// The key-value head.
+        head: usize,
+        /// The distance given.
+        from: u32,
+    },
     /// Stores are given for another number of heads than there are.
     StoreCount {
         /// Stores given.
@@ -133,6 +140,9 @@ impl fmt::Display for ConfigError {
             Self::Band(band) => write!(f, "a band of {band} tokens is no multiple of {BLOCK} from {BLOCK} to 2^24"),
             Self::Store { head, store } => {
                 write!(f, "key-value head {head}: a store of {store} tokens is no multiple of {BLOCK} up to 2^24")
+            }
+            Self::Look { head, from } => {
+                write!(f, "key-value head {head}: looks from {from} positions away, of at most 2^24")
             }
             Self::StoreCount { given, kv_heads } => write!(f, "{given} stores for {kv_heads} key-value heads"),
         }
@@ -161,7 +171,12 @@ impl Config {
             if heads.len() != kv_heads as usize {
                 return Err(ConfigError::StoreCount { given: heads.len(), kv_heads });
             }
-            for (head, &HeadMemory { store, .. }) in heads.iter().enumerate() {
+            for (head, &HeadMemory { store, admission }) in heads.iter().enumerate() {
+                if let Admission::Look { from } = admission
+                    && from > MOST_TOKENS
+                {
+                    return Err(ConfigError::Look { head, from });
+                }
                 if store % BLOCK != 0 || store > MOST_TOKENS {
                     return Err(ConfigError::Store { head, store });
                 }
@@ -256,6 +271,8 @@ mod tests {
         assert_eq!(with(SHAPE, 0, 512), Err(ConfigError::Band(0)));
         assert_eq!(with(SHAPE, 100, 512), Err(ConfigError::Band(100)));
         assert_eq!(with(SHAPE, 256, 100), Err(ConfigError::Store { head: 0, store: 100 }));
+        let blind = Config::uniform(SHAPE, Storage::F16, 256, 512, Admission::Look { from: u32::MAX });
+        assert_eq!(blind, Err(ConfigError::Look { head: 0, from: u32::MAX }));
         let short = Memory::Constant(Constant { band: 64, heads: vec![HeadMemory { store: 64, admission: LOOK }] });
         let error = Config::new(SHAPE, Storage::F16, short);
         assert_eq!(error, Err(ConfigError::StoreCount { given: 1, kv_heads: 3 }));

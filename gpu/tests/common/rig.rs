@@ -79,7 +79,7 @@ impl<'g> Rig<'g> {
         self.load(tokens, &rows)?;
         let mut encoder = self.encoder();
         for layer in 0..self.attention.layers() {
-            self.attention.encode(&mut encoder, &pass, layer);
+            self.attention.encode(&mut encoder, &pass, layer)?;
         }
         self.gpu.queue().submit([encoder.finish()]);
         self.out(rows.len()).await
@@ -96,7 +96,7 @@ impl<'g> Rig<'g> {
         self.load(tokens, nodes)?;
         let mut encoder = self.encoder();
         for layer in 0..self.attention.layers() {
-            self.attention.encode(&mut encoder, &pass, layer);
+            self.attention.encode(&mut encoder, &pass, layer)?;
         }
         self.gpu.queue().submit([encoder.finish()]);
         self.out(nodes.len()).await
@@ -139,7 +139,7 @@ impl<'g> Rig<'g> {
         self.load(tokens, rows)?;
         let mut encoder = self.encoder();
         for layer in 0..self.attention.layers() {
-            self.attention.encode(&mut encoder, pass, layer);
+            self.attention.encode(&mut encoder, pass, layer)?;
         }
         let shape = self.shape();
         let bytes = 4 * u64::from(shape.heads * shape.head_dim);

@@ -20,9 +20,9 @@ fn cells_drop(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation
     let own = kv * OF_HEAD;
     let mean = own + CELLS * D + CELLS;
     let metric = mean + D;
-    let count = turn[kv * 65u + BLOCK].x;
+    let count = turn[kv * TURN + BLOCK].x;
     if thread < count {
-        let row = turn[kv * 65u + thread].x;
+        let row = turn[kv * TURN + thread].x;
         var nearest = 0u;
         var most = LOWEST;
         for (var m = 0u; m < CELLS; m++) {
@@ -61,7 +61,7 @@ fn cells_drop(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation
     // A thread keeps to its numbers of each cell, so that no two write the same.
     for (var part = thread; part < D4; part += 64u) {
         for (var j = 0u; j < count; j++) {
-            let row = turn[kv * 65u + j].x;
+            let row = turn[kv * TURN + j].x;
             let at = (kv * CELLS + cell[j]) * OF_CELL + part * 4u;
             let k = unpack4(keys[row * D4 + part]);
             let v = unpack4(values[row * D4 + part]);

@@ -32,9 +32,9 @@ fn decay_drop(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation
     let kv = head / GROUP;
     let own = head * OF_HEAD;
     let half_lives = own + D + RANK * D + RANK;
-    let count = turn[kv * 65u + BLOCK].x;
+    let count = turn[kv * TURN + BLOCK].x;
     if thread < count {
-        let token = turn[kv * 65u + thread];
+        let token = turn[kv * TURN + thread];
         let weight0 = exp_of(clamp(product(own, token.x), -40.0, 40.0));
         weight[thread][0] = weight0;
         for (var r = 0u; r < RANK; r++) {
@@ -55,7 +55,7 @@ fn decay_drop(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation
         if part < D4 {
             var sum = vec4(state[at], state[at + 1u], state[at + 2u], state[at + 3u]) * block;
             for (var j = 0u; j < count; j++) {
-                let row = turn[kv * 65u + j].x;
+                let row = turn[kv * TURN + j].x;
                 sum += unpack4(values[row * D4 + part]) * (weight[j][term] * fade[j][i]);
             }
             state[at] = sum.x;

@@ -2,6 +2,8 @@
 
 const BLOCK: u32 = 64u;
 const NONE: u32 = 0xffffffffu;
+// Entries of a KV head in the lists of a turnover: those of a block, and their numbers.
+const TURN: u32 = BLOCK + 1u;
 
 struct Layer {
     // Rows of a head's band.

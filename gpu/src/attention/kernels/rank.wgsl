@@ -12,8 +12,6 @@
 // of moves.
 @group(0) @binding(5) var<storage, read_write> turn: array<vec4<u32>>;
 
-const TURN: u32 = 65u;
-
 // Whole numbers in the order of the numbers, NaN included.
 fn order(x: f32) -> u32 {
     let bits = bitcast<u32>(x);

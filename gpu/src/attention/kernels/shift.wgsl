@@ -8,10 +8,10 @@
 fn shift(@builtin(global_invocation_id) id: vec3<u32>) {
     let kv = id.x / D4;
     let part = id.x % D4;
-    if kv >= KV_HEADS || id.y >= turn[kv * 65u + BLOCK].y {
+    if kv >= KV_HEADS || id.y >= turn[kv * TURN + BLOCK].y {
         return;
     }
-    let move_ = turn[kv * 65u + id.y];
+    let move_ = turn[kv * TURN + id.y];
     keys[move_.w * D4 + part] = keys[move_.z * D4 + part];
     values[move_.w * D4 + part] = values[move_.z * D4 + part];
 }

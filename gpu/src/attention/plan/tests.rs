@@ -198,8 +198,8 @@ fn a_plan_holds_what_one_adds_up_by_hand() {
             surprises: (192 + 128 + 100) * 4,
             scratch: [8 * 6 * 8 * 16 * 4, 8 * 6 * 8 * 8, 8 * 6 * 192 * 4, 8 * 6 * 3 * 4],
             io: [100 * 96 * 4, 100 * 32 * 4, 100 * 96 * 4, 400],
-            // Two passes of 100 + 100 / 64 + 3 segments, and 64 more.
-            passes: 768 * (2 * 104 + 64),
+            // Two passes of 100 + 100 / 64 + 3 segments, and 128 more.
+            passes: 768 * (2 * 104 + 128),
         },
     };
     assert_eq!(made, want);
@@ -209,7 +209,7 @@ fn a_plan_holds_what_one_adds_up_by_hand() {
     let cells = 2 * 8960 + 1120;
     assert_eq!(made.layer_bytes(), 2 * 20992 + 1536 + 2048 + 19040 + cells + 12288 + 2080 + parameters);
     let rows = 38400 + 2 * 12800 + 38400 + 400;
-    assert_eq!(made.shared_bytes(), 1680 + 24576 + 3072 + 36864 + 576 + rows + 208_896);
+    assert_eq!(made.shared_bytes(), 1680 + 24576 + 3072 + 36864 + 576 + rows + 258_048);
 
     let made = plan(&Limits::default(), &config, &decay(shape), wanted).expect("it fits");
     assert_eq!(made.pieces, 7);
@@ -323,7 +323,7 @@ fn a_small_device_is_told_which_limit_is_too_small() {
     // Uniform blocks alone: long passes.
     let wanted = Wanted { rows: 1, pass_rows: 400_000, capacity: 64 };
     let error = plan(&base(), &of_pieces, &none, wanted).expect_err("too many");
-    let needs = 768 * (2 * (400_000 + 6250 + 3) + 64);
+    let needs = 768 * (2 * (400_000 + 6250 + 3) + 128);
     assert_eq!(
         error,
         PlanError { what: "uniform blocks of passes".into(), needs, limit: "maxBufferSize", most: 256 << 20 }

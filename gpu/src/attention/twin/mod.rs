@@ -180,13 +180,13 @@ impl Twin {
         if rows.q.len() != count * shape.heads as usize * dim || rows.k.len() != keys || rows.v.len() != keys {
             return Err(TwinError::Lengths);
         }
-        self.waiting = None;
-        self.turn_over()?;
         let schedule = self.config.schedule();
         let last = self.tokens + tree.depth();
-        if schedule.band_start(last) != self.start {
+        if schedule.band_start(last) != schedule.band_start(self.tokens) {
             return Err(TwinError::TooDeep { position: schedule.next_growth(self.tokens + 1).unwrap_or(last) });
         }
+        self.turn_over()?;
+        self.waiting = None;
         let stored = |x: &f32| number::stored(self.config.storage(), *x);
         let row_of = |row: usize, kv: usize| {
             let at = (row * kv_heads + kv) * dim;

@@ -1,6 +1,6 @@
 //! The layers of a model as one anchored state.
 
-use super::{CarrierSnapshot, Field, HeadSnapshot, LayerSnapshot, MAX_TOKENS, SnapshotError};
+use super::{CarrierSnapshot, Field, HeadSnapshot, LayerSnapshot, MAX_TOKENS, SnapshotError, same_surprises};
 use crate::state::{Carrier, Config};
 use mrail::anchor::{ArraySpec, Scalars, Snapshot};
 use std::collections::BTreeMap;
@@ -19,7 +19,8 @@ const SURPRISED: &str = "surprised";
 /// (`L07H2.store_k`, \[1, S, `head_dim`]), others by layer (`L07.decay`), and the scalars are lists of a number for
 /// each layer. Arrays without elements are left out. Keys and values are stored by rows, and the anchor says so.
 ///
-/// A state that does not fit its layer is an error, and so are layers that hold different numbers of tokens.
+/// A state that does not fit its layer is an error, and so are layers that hold different numbers of tokens or different
+/// surprises.
 pub fn to_anchor(layers: &[(&Config, &Carrier, &LayerSnapshot)]) -> Result<Snapshot, SnapshotError> {
     let tokens = layers.first().map_or(0, |(_, _, state)| state.tokens);
     for (layer, (config, carrier, state)) in layers.iter().enumerate() {
@@ -28,6 +29,7 @@ pub fn to_anchor(layers: &[(&Config, &Carrier, &LayerSnapshot)]) -> Result<Snaps
             return Err(SnapshotError::LayerTokens { found: state.tokens, wanted: tokens }.of_layer(layer));
         }
     }
+    same_surprises(layers.iter().map(|(_, _, state)| *state))?;
     let sizes: Vec<_> = layers.iter().map(|&(config, carrier, _)| (config, carrier)).collect();
     let plan = Plan::of(&sizes, tokens);
     let mut bytes = Vec::new();
@@ -82,6 +84,7 @@ pub fn from_anchor(snapshot: &Snapshot, layers: &[(&Config, &Carrier)]) -> Resul
     for (layer, (state, (config, carrier))) in states.iter().zip(layers).enumerate() {
         state.check(config, carrier).map_err(|error| error.of_layer(layer))?;
     }
+    same_surprises(&states)?;
     Ok(states)
 }
 

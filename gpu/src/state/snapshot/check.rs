@@ -89,6 +89,23 @@ impl LayerSnapshot {
     }
 }
 
+/// Surprises are of tokens, not of layers: all that have any must have the same, to the bit.
+pub(crate) fn same_surprises<'s>(layers: impl IntoIterator<Item = &'s LayerSnapshot>) -> Result<(), SnapshotError> {
+    let mut first: Option<&LayerSnapshot> = None;
+    for (layer, state) in layers.into_iter().enumerate() {
+        if state.surprises.is_empty() {
+            continue;
+        }
+        let bits =
+            |state: &LayerSnapshot| state.surprises.iter().map(|surprise| surprise.to_bits()).collect::<Vec<_>>();
+        let known = first.get_or_insert(state);
+        if known.surprised != state.surprised || bits(known) != bits(state) {
+            return Err(SnapshotError::LayerSurprises.of_layer(layer));
+        }
+    }
+    Ok(())
+}
+
 /// The store's slots in use hold distinct tokens that have left the band, the first one among them.
 fn check_positions(index: usize, head: &HeadSnapshot, filled: usize, left: u32) -> Result<(), SnapshotError> {
     let mut positions = head.store_positions.get(..filled).unwrap_or_default().to_vec();

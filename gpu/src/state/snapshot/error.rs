@@ -29,6 +29,8 @@ pub enum SnapshotError {
         /// Tokens of the first layer.
         wanted: u32,
     },
+    /// Surprises are the model's, and two layers that rank by them hold different ones.
+    LayerSurprises,
     /// The number of known surprises is none that a state of so many tokens can have.
     Surprised {
         /// The number.
@@ -155,6 +157,7 @@ impl fmt::Display for SnapshotError {
             Self::Layer { layer, error } => write!(f, "layer {layer}: {error}"),
             Self::Tokens { found, most } => write!(f, "{found} tokens are more than {most}"),
             Self::LayerTokens { found, wanted } => write!(f, "{found} tokens, and the first layer has {wanted}"),
+            Self::LayerSurprises => f.write_str("other surprises than those of another layer"),
             Self::Surprised { found, least, most } => {
                 write!(f, "surprises of {found} tokens are known, and should be of {least} to {most}")
             }

@@ -37,7 +37,7 @@ impl Noise {
 
 impl LayerSnapshot {
     /// A state that a layer could be in after `tokens` tokens of noise, the same for the same seed: for self-tests and
-    /// benchmarks, which need a long context and not what is in it. Costs O(tokens) a KV head; no attention is computed.
+    /// benchmarks, which need a long context and not what is in it. Costs as much as the state is large; no attention is computed.
     pub fn of_noise(config: &Config, carrier: &Carrier, tokens: u32, seed: u64) -> Self {
         let mut noise = Noise::new(seed);
         let mut state = Self { tokens, ..Self::empty(config, carrier) };
@@ -71,8 +71,10 @@ impl LayerSnapshot {
         }
         if !state.surprises.is_empty() {
             state.surprised = tokens;
-            let len = state.surprises.len();
-            state.surprises.iter_mut().take(len.min(tokens as usize)).for_each(|surprise| *surprise = noise.uniform());
+            // They are of the text: the same for all layers.
+            let mut of_text = Noise::new(0);
+            let known = state.surprises.iter_mut().take(tokens as usize);
+            known.for_each(|surprise| *surprise = of_text.uniform());
         }
         if left > 0 {
             state.carrier = noise_carrier(&state.carrier, row, &mut noise);

@@ -19,6 +19,7 @@ mod listing;
 mod tests;
 
 pub use anchor::{from_anchor, to_anchor};
+pub(crate) use check::same_surprises;
 pub use error::SnapshotError;
 pub use field::Field;
 pub(crate) use filled::Noise;

@@ -318,3 +318,20 @@ fn bytes_that_are_changed_are_safe() {
         }
     }
 }
+
+#[test]
+fn layers_with_surprises_have_the_same() {
+    let (config, carrier) = (uniform(64, Admission::Surprise), Carrier::None);
+    let good = state(&config, &carrier, 300, 1);
+    let mut fewer = good.clone();
+    fewer.surprised -= 1;
+    let last = fewer.surprised as usize % fewer.surprises.len();
+    fewer.surprises[last] = good.surprises[last];
+    let mut other = good.clone();
+    other.surprises[7] += 1.0;
+    for bad in [fewer, other] {
+        assert_eq!(bad.check(&config, &carrier), Ok(()));
+        let layers = [&good, &bad].map(|state| (&config, &carrier, state));
+        assert_eq!(to_anchor(&layers).unwrap_err(), SnapshotError::LayerSurprises.of_layer(1));
+    }
+}

@@ -104,7 +104,9 @@ fn state(config: &Config, carrier: &Carrier, tokens: u32, seed: u64) -> LayerSna
     if config.wants_surprises() {
         state.surprised = tokens + 1;
         let known = state.surprised as usize;
-        put(&mut state.surprises, (0..known).map(|_| random.float()));
+        // They are the text's: the same for all layers.
+        let mut of_text = Random(99);
+        put(&mut state.surprises, (0..known).map(|_| of_text.float()));
     }
     match &mut state.carrier {
         CarrierSnapshot::None => {}
