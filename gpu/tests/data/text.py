@@ -5,11 +5,12 @@
 The tokens come from the few lines of byte-level BPE below, which look ahead as the published patterns do, where the crate does
 not. They are checked here against the Python package `tokenizers`, with its own pre-tokenizers, and have to be the same.
 
-`tiny.json` is a vocabulary that is small enough to lie here: the merges of SmolLM2 that the texts need, and its bytes.
+`tiny.json` is a vocabulary that is small enough to lie here: the merges of SmolLM2 that the texts need, and all bytes.
 """
 
 import json
 import sys
+import unicodedata
 from pathlib import Path
 
 import regex
@@ -101,13 +102,16 @@ def cut(text: str, pre: str) -> list[str]:
     return pieces
 
 
-def merge(word: list[str], ranks: dict[tuple[str, str], int]) -> list[str]:
+def merge(word: list[str], ranks: dict[tuple[str, str], int]) -> list[list[str]]:
+    """The word after each merge; the last one is what becomes tokens."""
+    words = [word]
     while True:
         found = [(ranks[pair], at) for at, pair in enumerate(zip(word, word[1:])) if pair in ranks]
         if not found:
-            return word
+            return words
         _, at = min(found)
         word = [*word[:at], word[at] + word[at + 1], *word[at + 2 :]]
+        words.append(word)
 
 
 class Bpe:
@@ -137,12 +141,10 @@ class Bpe:
         word = [LETTERS[byte] for byte in piece.encode()]
         if self.pre == "llama-bpe" and "".join(word) in self.ids:
             return [self.ids["".join(word)]]
-        return [self.ids[token] for token in merge(word, self.ranks)]
+        return [self.ids[token] for token in merge(word, self.ranks)[-1]]
 
     def plain(self, text: str) -> list[int]:
         if self.pre == "qwen2":
-            import unicodedata
-
             text = unicodedata.normalize("NFC", text)
         ids = [id for piece in cut(text, self.pre) for id in self.word(piece)]
         assert ids == self.other.encode(text).ids, (self.pre, text)
@@ -170,27 +172,14 @@ def write(name: str, value: object) -> None:
 
 
 def tiny(bpe: Bpe) -> dict:
-    """The part of a vocabulary that the texts need, and a few tokens that other files have."""
-    used = {token for pre in PRE for text in TEXTS for piece in cut(text, pre) for token in bpe.steps(piece)}
+    """The part of a vocabulary that the texts need, and all bytes."""
+    pieces = {piece for pre in PRE for text in TEXTS for piece in cut(text, pre)}
+    words = (merge([LETTERS[byte] for byte in piece.encode()], bpe.ranks) for piece in pieces)
+    used = {token for steps in words for step in steps for token in step}
     merges = [f"{left} {right}" for (left, right) in bpe.ranks if left + right in used]
     needed = {part for pair in merges for part in pair.split(" ")} | {pair.replace(" ", "") for pair in merges}
     tokens = bpe.special + LETTERS + [token for token in bpe.ids if token in needed and len(token) > 1]
     return {"tokens": tokens, "special": len(bpe.special), "merges": merges}
-
-
-def steps(self: Bpe, piece: str) -> set[str]:
-    """Every token that is there for a while as a word is merged."""
-    word, seen = [LETTERS[byte] for byte in piece.encode()], set()
-    while True:
-        seen.update(word)
-        found = [(self.ranks[pair], at) for at, pair in enumerate(zip(word, word[1:])) if pair in self.ranks]
-        if not found:
-            return seen
-        _, at = min(found)
-        word = [*word[:at], word[at] + word[at + 1], *word[at + 2 :]]
-
-
-Bpe.steps = steps
 
 
 def main() -> None:

@@ -33,6 +33,10 @@ pub struct Message<'a> {
 /// It sees `messages`, `add_generation_prompt`, `bos_token` and `eos_token`, and `tools` and `documents`, which are none. Blocks are
 /// trimmed as the template's authors expect, and `raise_exception`, `tojson` and Python's methods of texts and maps work. There is
 /// no clock: a template that calls `strftime_now` fails, unless it asks first whether that is defined.
+///
+/// What a template may do is bounded in steps and bytes, with a gap: minijinja 3.1 does not count the elements of lists that are
+/// added to each other by `+`, nor those of lists in lists that are shown. A template that doubles a list some dozens of times,
+/// which no honest one does, takes all time or memory.
 #[derive(Clone)]
 pub struct Chat {
     environment: Environment<'static>,

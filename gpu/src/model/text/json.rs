@@ -8,6 +8,7 @@ use minijinja::{Error, ErrorKind, State, Value};
 const MOST_NESTED: usize = 64;
 
 /// The filter `tojson`.
+#[allow(clippy::needless_pass_by_value, reason = "filters take their options so")]
 pub(super) fn filter(state: &State<'_, '_>, value: &Value, options: Kwargs) -> Result<String, Error> {
     let indent = options.get::<Option<usize>>("indent")?;
     // Python's default, and all that templates ask for.
