@@ -282,7 +282,7 @@ fn wrong(key: String, wants: &'static str, found: Value<'_>) -> ModelError {
 }
 
 /// A value in an error.
-fn shown(value: Value<'_>) -> String {
+pub(super) fn shown(value: Value<'_>) -> String {
     match value {
         Value::Text(text) => format!("{:?}", clip(&String::from_utf8_lossy(&text[..text.len().min(400)]))),
         Value::Array(array) => format!("an array of {} values of kind {:?}", array.len(), array.kind()),

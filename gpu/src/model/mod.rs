@@ -3,13 +3,15 @@
 //! * [`gguf`] reads the header of a GGUF file, from whatever gives bytes;
 //! * [`Model`] finds in it a transformer of a kind that is known, with every tensor that it needs;
 //! * [`quant`] turns blocks of numbers into f32;
-//! * [`memory`] says what the model takes on a device, and whether that fits, before a byte of the weights is read.
+//! * [`memory`] says what the model takes on a device, and whether that fits, before a byte of the weights is read;
+//! * [`text`] turns text into the model's tokens and back, and a conversation into the text that the model expects.
 
 mod config;
 mod error;
 pub mod gguf;
 pub mod memory;
 pub mod quant;
+pub mod text;
 mod weights;
 
 pub use config::{Architecture, ModelConfig, Pairing, Rope};
