@@ -58,7 +58,7 @@
 //! * [`device`]: the door to the GPU, natively through Vulkan or Metal, in browsers through WebGPU;
 //! * [`state`]: what a layer remembers, the carriers' parameters, and its bytes as an anchor of a map;
 //! * [`attention`]: the WGSL kernels, their dispatch, and their [`twin`](attention::twin) in plain Rust;
-//! * [`model`]: what a GGUF file holds and what memory its model needs. Nothing runs a model yet.
+//! * [`model`]: what a GGUF file holds, its tokenizer, and what memory its model needs. Nothing runs a model yet.
 //!
 //! # An example
 //!
