@@ -15,7 +15,7 @@ mod common;
 use common::{BAND, CONTEXTS, Mode, Rig, Run, SHAPES, copy_rate, name, open, thousands};
 use mrail_gpu::attention::{AttentionError, Tree, Work};
 use mrail_gpu::device::Gpu;
-use mrail_gpu::state::{BLOCK, Shape};
+use mrail_gpu::state::{BLOCK, Config, Memory, Shape, Storage};
 use std::fmt::Write as _;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -51,7 +51,9 @@ impl Options {
                     let Ok([heads, kv_heads, head_dim]) = numbers.as_deref() else {
                         return Err("--shape takes heads, KV heads and head width: 9,3,64".into());
                     };
-                    options.shapes.push(Shape { heads: *heads, kv_heads: *kv_heads, head_dim: *head_dim });
+                    let shape = Shape { heads: *heads, kv_heads: *kv_heads, head_dim: *head_dim };
+                    Config::new(shape, Storage::F16, Memory::Native).map_err(|error| error.to_string())?;
+                    options.shapes.push(shape);
                 }
                 _ => return Err(format!("unknown: {argument}; known: --quick, --shape H,KV,D, --layers N")),
             }

@@ -60,6 +60,7 @@ fn pieces(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
     terms[place + 3u * SPAN] = at.w;
     workgroupBarrier();
 
+    // Not an array, which a compiler that does not unroll the loop over it keeps out of registers.
     var a = Num(0.0);
     var b = Num(0.0);
     var c = Num(0.0);

@@ -399,3 +399,33 @@ fn absurd_sizes_are_errors_and_no_overflow() {
     assert_eq!(product([1 << 30, 1 << 30, 1 << 30, 1, 1]), u64::MAX);
     assert_eq!(product([0, 1 << 40, 1 << 40, 1, 1]), 0);
 }
+
+/// The crate's page has a picture of this layer beside a native cache of 4096 tokens: 640 wide, like the cache's bar.
+#[test]
+fn the_picture_of_the_state_is_to_scale() {
+    let picture = include_str!("../../../docs/state.svg");
+    let width = |id: &str| -> f64 {
+        let bar = picture.split(&format!("id=\"{id}\"")).nth(1).expect("a bar of this name");
+        let width = bar.split("width=\"").nth(1).and_then(|rest| rest.split('"').next());
+        width.and_then(|width| width.parse().ok()).expect("a bar has a width")
+    };
+    let shape = Shape { heads: 9, kv_heads: 3, head_dim: 64 };
+    let config = Config::uniform(shape, Storage::F16, 256, 512, Admission::Look { from: 16 }).expect("good sizes");
+    let plan = plan(&Limits::default(), &config, &cells(64, 64), Wanted::default()).expect("it fits");
+    let (token, sizes) = (2 * 3 * 64 * 2, plan.sizes);
+    let native = 4096 * token;
+    let parts = [
+        ("native", native),
+        ("band", 320 * token),
+        ("store", 512 * token),
+        ("carrier", sizes.carrier),
+        ("tables", sizes.looks + 2 * sizes.slots),
+    ];
+    for (id, bytes) in parts {
+        let wanted = bytes as f64 * 640.0 / native as f64;
+        assert!((width(id) - wanted).abs() < 0.1, "{id}: {} and not {wanted}", width(id));
+    }
+    assert_eq!(plan.state_bytes(), parts[1..].iter().map(|part| part.1).sum::<u64>());
+    let kib = format!("{:.1} KiB, whatever the context", plan.state_bytes() as f64 / 1024.0);
+    assert!(picture.contains(&kib), "{kib}");
+}
