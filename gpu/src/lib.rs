@@ -89,6 +89,7 @@
 #![forbid(unsafe_code)]
 
 pub mod attention;
+pub mod decode;
 pub mod device;
 pub mod model;
 pub mod state;
