@@ -6,8 +6,10 @@
 
 mod error;
 mod readback;
+mod texture;
 
 pub use error::DeviceError;
+pub use texture::TEXEL_BYTES;
 
 use std::fmt;
 use std::future::Future;

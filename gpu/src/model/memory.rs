@@ -5,36 +5,21 @@
 //! (uniform blocks, empty tables) and what a driver adds to every buffer are not counted.
 
 use super::gguf::Tensor;
-use super::{Model, ModelConfig};
+use super::layout::{self, Form};
+use super::{Model, ModelConfig, device};
 use crate::attention::{AttentionError, LayerSetup, Plan, Wanted, plans};
 use std::fmt;
 use std::ops::Range;
 use wgpu::Limits;
 
-/// Some rows of a matrix, which lie in one buffer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// Its rows.
-    pub rows: Range<u64>,
-    /// Where they lie in the file. They are as many bytes, followed by up to 3 more, so that the buffer is whole words.
-    pub file: Range<u64>,
-}
-
-impl Part {
-    /// Bytes of its buffer, a multiple of 4.
-    pub fn buffer_bytes(&self) -> u64 {
-        (self.file.end - self.file.start).next_multiple_of(4)
-    }
-}
-
 /// Why it cannot be said what memory a model takes: it does not fit, whatever memory there is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MemoryError {
-    /// A row, or a norm, is larger than the largest buffer that a kernel can read.
+    /// 8 rows, or a norm, are larger than the largest buffer that a kernel can read.
     Row {
         /// The tensor.
         tensor: String,
-        /// Bytes of the row.
+        /// Its bytes.
         bytes: u64,
         /// Bytes of the largest buffer.
         most: u64,
@@ -56,7 +41,7 @@ impl fmt::Display for MemoryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Row { tensor, bytes, most } => {
-                write!(f, "a row of tensor {tensor:?} takes {bytes} bytes, and this GPU binds at most {most}")
+                write!(f, "8 rows of tensor {tensor:?} take {bytes} bytes, and this GPU binds at most {most}")
             }
             Self::Parts { tensor, bytes, most } => {
                 write!(f, "tensor {tensor:?} takes {bytes} bytes, more than {MOST_PARTS} times the {most} of a binding")
@@ -71,31 +56,35 @@ impl std::error::Error for MemoryError {}
 /// Parts of a matrix, at most: 128 GiB where bindings are as small as WebGPU allows.
 pub const MOST_PARTS: u64 = 1024;
 
-/// The largest buffer that a kernel can read as a whole, in bytes: a multiple of 4, addressed in 32 bits.
+/// The largest buffer or texture that a kernel can read as a whole, in bytes: a multiple of 16, addressed in 32 bits.
 pub fn largest_buffer(limits: &Limits) -> u64 {
     let most = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
-    most.min(u64::from(u32::MAX)) / 4 * 4
+    most.min(device::MOST_TEXTURE_BYTES).min(u64::from(u32::MAX)) / 16 * 16
 }
 
-/// Splits a matrix into parts that fit a buffer each, in order: as few as possible, all but the last with as many rows.
-pub fn split(limits: &Limits, tensor: &Tensor) -> Result<Vec<Part>, MemoryError> {
-    let (rows, row, start) = (tensor.rows(), tensor.row_bytes(), tensor.range().start);
+/// Bytes that a matrix of these sizes takes on a device, as products read it.
+pub fn matrix_bytes(tensor: &Tensor, rows: u64) -> u64 {
+    device::matrix_bytes(Form::of(tensor.element()), rows, tensor.row())
+}
+
+/// Splits the rows of a matrix into parts that fit a buffer each, in order: as few as possible, all but the last with as many
+/// rows, which are a multiple of 8.
+pub fn split(limits: &Limits, tensor: &Tensor) -> Result<Vec<Range<u64>>, MemoryError> {
+    const GROUP: u64 = layout::GROUP as u64;
+    let (rows, group) = (tensor.rows(), matrix_bytes(tensor, GROUP));
     let most = largest_buffer(limits);
-    let at_once = most / row;
+    let at_once = most / group;
     if at_once == 0 {
-        return Err(MemoryError::Row { tensor: tensor.name().into(), bytes: row, most });
+        return Err(MemoryError::Row { tensor: tensor.name().into(), bytes: group, most });
     }
-    // The same number of parts, of about the same size.
-    let parts = rows.div_ceil(at_once);
+    // As few parts, of about the same size.
+    let groups = rows.div_ceil(GROUP);
+    let parts = groups.div_ceil(at_once);
     if parts > MOST_PARTS {
-        return Err(MemoryError::Parts { tensor: tensor.name().into(), bytes: tensor.bytes(), most });
+        return Err(MemoryError::Parts { tensor: tensor.name().into(), bytes: matrix_bytes(tensor, rows), most });
     }
-    let each = rows.div_ceil(parts);
-    let part = |first: u64| {
-        let rows = first..rows.min(first + each);
-        Part { file: start + rows.start * row..start + rows.end * row, rows }
-    };
-    Ok((0..rows.div_ceil(each)).map(|at| part(at * each)).collect())
+    let each = groups.div_ceil(parts) * GROUP;
+    Ok((0..rows.div_ceil(each)).map(|at| at * each..rows.min((at + 1) * each)).collect())
 }
 
 /// Bytes that a model needs on a device.
@@ -179,7 +168,8 @@ fn weight_bytes(limits: &Limits, model: &Model) -> Result<u64, MemoryError> {
     let mut bytes = 0_u64;
     for matrix in model.weights.matrices() {
         let parts = split(limits, matrix)?;
-        bytes = parts.iter().map(Part::buffer_bytes).fold(bytes, u64::saturating_add);
+        let own = parts.iter().map(|part| matrix_bytes(matrix, part.end - part.start));
+        bytes = own.fold(bytes, u64::saturating_add);
     }
     let most = largest_buffer(limits);
     for vector in model.weights.vectors() {

@@ -1,0 +1,403 @@
+//! Loading: weights to the device, and every kernel to its buffers.
+
+use super::kernels::{Bound, Kernels, ROWS_STRIDE, Resource};
+use super::matrix::{Matrix, Operand, Product, Target};
+use super::product::{Fetch, ROWS};
+use super::{DeviceModel, Options, RunError};
+use crate::attention::{Attention, LayerSetup, Wanted};
+use crate::device::{DeviceError, Gpu};
+use crate::model::config::Pairing;
+use crate::model::gguf::{Source, Tensor};
+use crate::model::layout::Form;
+use crate::model::load::{self, Progress};
+use crate::model::{LayerWeights, Model, ModelConfig};
+use std::fmt::Write as _;
+use std::rc::Rc;
+use crate::state::Memory;
+use wgpu::{Buffer, BufferUsages};
+
+const STORAGE: BufferUsages =
+    BufferUsages::STORAGE.union(BufferUsages::COPY_DST).union(BufferUsages::COPY_SRC);
+
+/// Rows between the layers, and what belongs to them.
+#[derive(Debug)]
+pub(super) struct Rows {
+    /// Which rows kernels are to take: blocks of [`ROWS_STRIDE`].
+    pub(super) which: Buffer,
+    /// \[rows].
+    pub(super) tokens: Buffer,
+    /// \[rows, dims / 2, 2]: cosines and sines.
+    pub(super) angles: Buffer,
+    /// \[rows, width].
+    pub(super) x: Buffer,
+    /// \[rows, `feed_forward`].
+    pub(super) gates: Buffer,
+    /// \[rows, `feed_forward`].
+    pub(super) ups: Buffer,
+    /// \[rows, width], after the final norm.
+    pub(super) plain: Buffer,
+    /// \[tree rows, vocabulary].
+    pub(super) logits: Buffer,
+    /// \[vocabulary]: those behind the last token taken in.
+    pub(super) last: Buffer,
+    /// \[width]: that token's row after the final norm.
+    pub(super) hidden: Buffer,
+    /// \[tree rows].
+    pub(super) choices: Buffer,
+    /// \[rows + 1, 4].
+    pub(super) asked: Buffer,
+}
+
+impl Rows {
+    async fn new(gpu: &Gpu, config: &ModelConfig, options: Options) -> Result<Self, DeviceError> {
+        let (rows, tree) = (u64::from(options.pass_rows), u64::from(options.tree_rows));
+        let (width, inside, tokens) =
+            (u64::from(config.width), u64::from(config.feed_forward), u64::from(config.vocabulary));
+        let mut allocation = gpu.allocation();
+        let which = 8 + 2 * rows.div_ceil(tree);
+        let which = allocation.buffer(
+            "which rows",
+            which * ROWS_STRIDE,
+            BufferUsages::UNIFORM | BufferUsages::COPY_DST,
+        )?;
+        let mut numbers = |label, numbers: u64| allocation.buffer(label, 4 * numbers, STORAGE);
+        let made = Self {
+            which,
+            tokens: numbers("tokens", rows)?,
+            angles: numbers("angles", rows * u64::from(config.rope.dims))?,
+            x: numbers("rows", rows * width)?,
+            gates: numbers("gates", rows * inside)?,
+            ups: numbers("ups", rows * inside)?,
+            plain: numbers("normed rows", rows * width)?,
+            logits: numbers("logits", tree * tokens)?,
+            last: numbers("last logits", tokens)?,
+            hidden: numbers("last row", width)?,
+            choices: numbers("choices", tree)?,
+            asked: numbers("surprises asked for", 4 * (rows + 1))?,
+        };
+        allocation.done().await?;
+        Ok(made)
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &Buffer> {
+        let Self { which, tokens, angles, x, gates, ups, plain, logits, last, hidden, choices, asked } = self;
+        [which, tokens, angles, x, gates, ups, plain, logits, last, hidden, choices, asked].into_iter()
+    }
+}
+
+/// A layer's kernels around attention.
+#[derive(Debug)]
+pub(super) struct Layer {
+    pub(super) attention_norm: Vec<Bound>,
+    pub(super) queries: Product,
+    pub(super) keys: Product,
+    pub(super) values: Product,
+    pub(super) rope: [Bound; 2],
+    pub(super) attended: Vec<Bound>,
+    pub(super) output: Product,
+    pub(super) feed_forward_norm: Vec<Bound>,
+    pub(super) gate: Product,
+    pub(super) up: Product,
+    pub(super) gated: Vec<Bound>,
+    pub(super) down: Product,
+}
+
+impl DeviceModel {
+    /// Loads a model, each layer's attention as `setups` say. Whether it fits is [`crate::model::memory::Needs`]'s question,
+    /// to be asked before. `told` is called as bytes are read.
+    pub async fn load<S: Source>(
+        gpu: Rc<Gpu>,
+        source: &mut S,
+        model: &Model,
+        setups: Vec<LayerSetup>,
+        options: Options,
+        mut told: impl FnMut(Progress<'_>),
+    ) -> Result<Self, RunError> {
+        let config = model.config.clone();
+        let fits = setups.iter().all(|setup| setup.config.shape() == config.shape);
+        if setups.len() != config.layers as usize || !fits {
+            return Err(RunError::Setups { layers: setups.len(), wanted: config.layers });
+        }
+        let surprises = setups.iter().any(|setup| setup.config.wants_surprises());
+        let band = |setup: &LayerSetup| match setup.config.memory() {
+            Memory::Constant(constant) if surprises => Some(constant.band),
+            _ => None,
+        };
+        let band = setups.iter().filter_map(band).min();
+        let Options { tree_rows, pass_rows, capacity, shapes } = options;
+        let pass_rows = pass_rows.max(tree_rows).max(1);
+        let options = Options { pass_rows, ..options };
+        let most = band.unwrap_or(pass_rows).min(pass_rows);
+        let wanted = Wanted { rows: tree_rows, pass_rows, capacity };
+        let attention = Attention::new(&gpu, setups, wanted).await?;
+        let fetch = shapes[0].fetch;
+        let shapes = shapes.map(|shape| super::Shape { fetch, ..shape });
+        let rows = Rows::new(&gpu, &config, options).await?;
+        let total = model.weights.matrices().chain(model.weights.vectors()).map(Tensor::bytes).sum();
+        let mut build = Build {
+            gpu: &gpu,
+            config: &config,
+            kernels: Kernels::new(&gpu),
+            fetch,
+            shapes,
+            operands: Vec::new(),
+            matrices: Vec::new(),
+            vectors: Vec::new(),
+            source,
+            done: 0,
+            total,
+            told: &mut told,
+        };
+        let bound = build.kernels.rows(&gpu, &rows.which);
+        let deepest = config.width.max(config.feed_forward).max(config.shape.heads * config.shape.head_dim);
+        let mut units: Vec<u32> =
+            model.weights.matrices().map(|tensor| Form::of(tensor.element()).unit()).collect();
+        units.sort_unstable();
+        units.dedup();
+        for unit in units {
+            build.operands.push(Operand::new(&gpu, fetch, unit, deepest, pass_rows).await?);
+        }
+        let table = build.matrix(&model.weights.embedding).await?;
+        let embed = table.embedding(&gpu, &mut build.kernels, fetch, &rows.tokens, &rows.x).await?;
+        build.matrices.push(table);
+        let mut layers = Vec::new();
+        for weights in &model.weights.layers {
+            layers.push(build.layer(weights, &attention, &rows).await?);
+        }
+        let output = match &model.weights.output {
+            Some(tensor) => Some(build.matrix(tensor).await?),
+            None => None,
+        };
+        build.matrices.extend(output);
+        let last = if model.weights.output.is_some() { build.matrices.len() - 1 } else { 0 };
+        let last = build.matrices.swap_remove(last);
+        let norm = build.norm(&model.weights.norm, &rows, true, last.form).await?;
+        let kept = build.arranged("values_rows", &[Resource::Read(&rows.plain)], config.width, last.form).await?;
+        let to = Target { out: &rows.logits, bias: None, add: false };
+        let logits = build.product(&last, &to).await?;
+        build.matrices.push(last);
+        let choose = build.choose(&rows).await?;
+        let surprise = [
+            build.surprise(&rows.logits, &rows, &attention).await?,
+            build.surprise(&rows.last, &rows, &attention).await?,
+        ];
+        let Build { operands, matrices, vectors, .. } = build;
+        gpu.finished().await?;
+        Ok(Self {
+            config,
+            attention,
+            options,
+            matrices,
+            operands,
+            vectors,
+            rows,
+            bound,
+            embed,
+            layers,
+            norm,
+            kept,
+            logits,
+            choose,
+            surprise,
+            surprises,
+            most,
+            choice: None,
+            waiting: None,
+            evaluated: 0,
+            passes: 0,
+            gpu,
+        })
+    }
+}
+
+/// A model that is being loaded.
+struct Build<'a, S> {
+    gpu: &'a Gpu,
+    config: &'a ModelConfig,
+    kernels: Kernels,
+    fetch: Fetch,
+    shapes: [super::Shape; 2],
+    operands: Vec<Operand>,
+    matrices: Vec<Matrix>,
+    vectors: Vec<Buffer>,
+    source: &'a mut S,
+    done: u64,
+    total: u64,
+    told: &'a mut dyn FnMut(Progress<'_>),
+}
+
+impl<S: Source> Build<'_, S> {
+    fn tell(&mut self, tensor: &Tensor, bytes: u64) {
+        self.done += bytes;
+        (self.told)(Progress { done: self.done, total: self.total, tensor: tensor.name() });
+    }
+
+    async fn matrix(&mut self, tensor: &Tensor) -> Result<Matrix, RunError> {
+        let (start, total, told) = (self.done, self.total, &mut *self.told);
+        let mut rows = 0;
+        let matrix = Matrix::load(self.gpu, self.fetch, self.source, tensor, |held| {
+            rows = tensor.rows().min(rows + held);
+            told(Progress { done: start + rows * tensor.row_bytes(), total, tensor: tensor.name() });
+        });
+        let matrix = matrix.await?;
+        self.done = start + tensor.bytes();
+        Ok(matrix)
+    }
+
+    async fn vector(&mut self, tensor: &Tensor) -> Result<Buffer, RunError> {
+        let numbers = load::vector(self.source, tensor)?;
+        let buffer = self.gpu.buffer(tensor.name(), 4 * numbers.len() as u64, STORAGE).await?;
+        self.gpu.write(&buffer, 0, bytemuck::cast_slice(&numbers))?;
+        self.tell(tensor, tensor.bytes());
+        self.vectors.push(buffer.clone());
+        Ok(buffer)
+    }
+
+    async fn product(&mut self, matrix: &Matrix, to: &Target<'_>) -> Result<Product, RunError> {
+        // There is one for every unit.
+        let operand = self.operands.iter().find(|operand| operand.unit == matrix.form.unit());
+        let Some(operand) = operand else { return Err(RunError::NothingWaits) };
+        Ok(matrix.product(self.gpu, &mut self.kernels, self.shapes, operand, to).await?)
+    }
+
+    /// Loads a matrix, and binds its products.
+    async fn loaded(&mut self, tensor: &Tensor, to: &Target<'_>) -> Result<Product, RunError> {
+        let matrix = self.matrix(tensor).await?;
+        let product = self.product(&matrix, to).await?;
+        self.matrices.push(matrix);
+        Ok(product)
+    }
+
+    /// Kernels that arrange rows of `k` numbers for the products that read them: one for each unit of `forms`.
+    async fn operands(
+        &mut self,
+        (name, text): (&str, &str),
+        resources: &[Resource<'_>],
+        k: u32,
+        forms: &[Form],
+    ) -> Result<Vec<Bound>, RunError> {
+        let mut bound = Vec::new();
+        for operand in self.operands.iter().filter(|operand| forms.iter().any(|form| form.unit() == operand.unit)) {
+            let put = match self.fetch {
+                Fetch::Buffer => include_str!("kernels/put_buffer.wgsl"),
+                Fetch::Texture => include_str!("kernels/put_texture.wgsl"),
+            };
+            let mut source = format!("// {name}\nconst UNIT: u32 = {}u;\nconst K: u32 = {k}u;\n", operand.unit);
+            let parts = [ROWS, NUMBER, include_str!("kernels/operand.wgsl"), put, text];
+            parts.iter().for_each(|part| source.push_str(part));
+            let all = [operand.fours.put()].into_iter().chain(resources.iter().copied());
+            let all: Vec<_> = (0..).zip(all).collect();
+            bound.push(self.kernels.bind(self.gpu, "operand", source, &all).await?);
+        }
+        Ok(bound)
+    }
+
+    async fn arranged(
+        &mut self,
+        name: &str,
+        resources: &[Resource<'_>],
+        k: u32,
+        form: Form,
+    ) -> Result<Vec<Bound>, RunError> {
+        let text = match name {
+            "values_gate" => include_str!("kernels/values_gate.wgsl").to_owned(),
+            _ => format!("alias Num = f32;\nalias NumInt = i32;\n{}", include_str!("kernels/values_rows.wgsl")),
+        };
+        self.operands((name, &text), resources, k, &[form]).await
+    }
+
+    /// A norm of x, arranged for matrices of these forms.
+    async fn norm_for(&mut self, tensor: &Tensor, rows: &Rows, keep: bool, forms: &[Form]) -> Result<Vec<Bound>, RunError> {
+        let weights = self.vector(tensor).await?;
+        let ModelConfig { width, epsilon, .. } = *self.config;
+        let mut text = String::from("alias Num = f32;\nalias NumInt = i32;\n");
+        // Numbers are written with all their bits.
+        let number = |of: f32| format!("bitcast<f32>({:#x}u)", of.to_bits());
+        let (reciprocal, epsilon) = (number(1.0 / width as f32), number(epsilon));
+        let constants = format!("const RECIPROCAL: f32 = {reciprocal};\nconst EPSILON: f32 = {epsilon};\nconst KEEP: bool = {keep};\n");
+        text.write_str(&constants).unwrap_or_default();
+        text.push_str(include_str!("kernels/values_norm.wgsl"));
+        let resources = [Resource::Read(&rows.x), Resource::Read(&weights), Resource::Write(&rows.plain)];
+        let resources = if keep { &resources[..] } else { &resources[..2] };
+        self.operands(("norm", &text), resources, width, forms).await
+    }
+
+    async fn norm(&mut self, tensor: &Tensor, rows: &Rows, keep: bool, form: Form) -> Result<Vec<Bound>, RunError> {
+        self.norm_for(tensor, rows, keep, &[form]).await
+    }
+
+    async fn layer(&mut self, of: &LayerWeights, attention: &Attention, rows: &Rows) -> Result<Layer, RunError> {
+        let ModelConfig { feed_forward, shape, .. } = *self.config;
+        let form = |tensor: &Tensor| Form::of(tensor.element());
+        let io = attention.io();
+        let first = [form(&of.queries), form(&of.keys), form(&of.values)];
+        let attention_norm = self.norm_for(&of.attention_norm, rows, false, &first).await?;
+        let mut biases = [None, None, None];
+        for (bias, tensor) in biases.iter_mut().zip(of.biases.iter().flatten()) {
+            *bias = Some(self.vector(tensor).await?);
+        }
+        let [q, k, v] = &biases;
+        let queries = self.loaded(&of.queries, &Target { out: io.queries, bias: q.as_ref(), add: false }).await?;
+        let keys = self.loaded(&of.keys, &Target { out: io.keys, bias: k.as_ref(), add: false }).await?;
+        let values = self.loaded(&of.values, &Target { out: io.values, bias: v.as_ref(), add: false }).await?;
+        let rope = [self.rope(io.queries, shape.heads, rows).await?, self.rope(io.keys, shape.kv_heads, rows).await?];
+        let attended = shape.heads * shape.head_dim;
+        let attended = self.arranged("values_rows", &[Resource::Read(io.out)], attended, form(&of.attention_output)).await?;
+        let output = self.loaded(&of.attention_output, &Target { out: &rows.x, bias: None, add: true }).await?;
+        let second = [form(&of.gate), form(&of.up)];
+        let feed_forward_norm = self.norm_for(&of.feed_forward_norm, rows, false, &second).await?;
+        let gate = self.loaded(&of.gate, &Target { out: &rows.gates, bias: None, add: false }).await?;
+        let up = self.loaded(&of.up, &Target { out: &rows.ups, bias: None, add: false }).await?;
+        let resources = [Resource::Read(&rows.gates), Resource::Read(&rows.ups)];
+        let gated = self.arranged("values_gate", &resources, feed_forward, form(&of.down)).await?;
+        let down = self.loaded(&of.down, &Target { out: &rows.x, bias: None, add: true }).await?;
+        Ok(Layer {
+            attention_norm,
+            queries,
+            keys,
+            values,
+            rope,
+            attended,
+            output,
+            feed_forward_norm,
+            gate,
+            up,
+            gated,
+            down,
+        })
+    }
+
+    async fn rope(&mut self, heads: &Buffer, count: u32, rows: &Rows) -> Result<Bound, RunError> {
+        let (rope, dim) = (self.config.rope, self.config.shape.head_dim);
+        let neighbours = rope.pairing == Pairing::Neighbours;
+        let constants = format!(
+            "const D: u32 = {dim}u;\nconst DIMS: u32 = {}u;\nconst HEADS: u32 = {count}u;\nconst NEIGHBOURS: bool = {neighbours};\n",
+            rope.dims
+        );
+        let source = [&constants, ROWS, include_str!("kernels/rope.wgsl")].concat();
+        let resources = [(0, Resource::Write(heads)), (1, Resource::Read(&rows.angles))];
+        Ok(self.kernels.bind(self.gpu, "rope", source, &resources).await?)
+    }
+
+    async fn choose(&mut self, rows: &Rows) -> Result<Bound, RunError> {
+        let source = [&self.vocabulary(), ROWS, include_str!("kernels/choose.wgsl")].concat();
+        let resources = [(0, Resource::Read(&rows.logits)), (1, Resource::Write(&rows.choices))];
+        Ok(self.kernels.bind(self.gpu, "choose", source, &resources).await?)
+    }
+
+    async fn surprise(&mut self, logits: &Buffer, rows: &Rows, attention: &Attention) -> Result<Bound, RunError> {
+        let text = include_str!("kernels/surprise.wgsl");
+        let source = [&self.vocabulary(), ROWS, NUMBER, LOGARITHM, text].concat();
+        let surprises = attention.io().surprises;
+        let resources =
+            [(0, Resource::Read(logits)), (1, Resource::Read(&rows.asked)), (2, Resource::Write(surprises))];
+        Ok(self.kernels.bind(self.gpu, "surprise", source, &resources).await?)
+    }
+
+    fn vocabulary(&self) -> String {
+        format!("const VOCABULARY: u32 = {}u;\n", self.config.vocabulary)
+    }
+}
+
+const NUMBER: &str = include_str!("../../attention/kernels/number.wgsl");
+const LOGARITHM: &str = include_str!("../../attention/kernels/logarithm.wgsl");
