@@ -250,6 +250,11 @@ impl Attention {
         self.rules.depth_left(&self.clock)
     }
 
+    /// Tokens that a native cache has room for; none where the state's size is constant.
+    pub fn capacity(&self) -> Option<u32> {
+        self.rules.capacity
+    }
+
     /// Plans a pass whose `rows` rows are read and taken in, in order. The state's position moves on with this call: encode the
     /// pass for every layer, and submit.
     ///

@@ -89,6 +89,11 @@ impl Tree {
         self.nodes.iter().map(|node| node.depth).max().unwrap_or(0)
     }
 
+    /// Of each row, how many rows lie between the root and it, itself counted.
+    pub fn depths(&self) -> impl Iterator<Item = u32> + '_ {
+        self.nodes.iter().map(|node| node.depth)
+    }
+
     /// The tree without the rows that are `depth` or more rows behind the root (which stays), and which rows it kept.
     #[must_use]
     pub fn clipped(&self, depth: u32) -> (Self, Vec<u32>) {

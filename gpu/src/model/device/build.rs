@@ -11,13 +11,12 @@ use crate::model::gguf::{Source, Tensor};
 use crate::model::layout::Form;
 use crate::model::load::{self, Progress};
 use crate::model::{LayerWeights, Model, ModelConfig};
+use crate::state::Memory;
 use std::fmt::Write as _;
 use std::rc::Rc;
-use crate::state::Memory;
 use wgpu::{Buffer, BufferUsages};
 
-const STORAGE: BufferUsages =
-    BufferUsages::STORAGE.union(BufferUsages::COPY_DST).union(BufferUsages::COPY_SRC);
+const STORAGE: BufferUsages = BufferUsages::STORAGE.union(BufferUsages::COPY_DST).union(BufferUsages::COPY_SRC);
 
 /// Rows between the layers, and what belongs to them.
 #[derive(Debug)]
@@ -55,11 +54,8 @@ impl Rows {
             (u64::from(config.width), u64::from(config.feed_forward), u64::from(config.vocabulary));
         let mut allocation = gpu.allocation();
         let which = 8 + 2 * rows.div_ceil(tree);
-        let which = allocation.buffer(
-            "which rows",
-            which * ROWS_STRIDE,
-            BufferUsages::UNIFORM | BufferUsages::COPY_DST,
-        )?;
+        let which =
+            allocation.buffer("which rows", which * ROWS_STRIDE, BufferUsages::UNIFORM | BufferUsages::COPY_DST)?;
         let mut numbers = |label, numbers: u64| allocation.buffer(label, 4 * numbers, STORAGE);
         let made = Self {
             which,
@@ -150,8 +146,7 @@ impl DeviceModel {
         };
         let bound = build.kernels.rows(&gpu, &rows.which);
         let deepest = config.width.max(config.feed_forward).max(config.shape.heads * config.shape.head_dim);
-        let mut units: Vec<u32> =
-            model.weights.matrices().map(|tensor| Form::of(tensor.element()).unit()).collect();
+        let mut units: Vec<u32> = model.weights.matrices().map(|tensor| Form::of(tensor.element()).unit()).collect();
         units.sort_unstable();
         units.dedup();
         for unit in units {
@@ -307,16 +302,23 @@ impl<S: Source> Build<'_, S> {
     }
 
     /// A norm of x, arranged for matrices of these forms.
-    async fn norm_for(&mut self, tensor: &Tensor, rows: &Rows, keep: bool, forms: &[Form]) -> Result<Vec<Bound>, RunError> {
+    async fn norm_for(
+        &mut self,
+        tensor: &Tensor,
+        rows: &Rows,
+        keep: bool,
+        forms: &[Form],
+    ) -> Result<Vec<Bound>, RunError> {
         let weights = self.vector(tensor).await?;
         let ModelConfig { width, epsilon, .. } = *self.config;
         let mut text = String::from("alias Num = f32;\nalias NumInt = i32;\n");
-        // Numbers are written with all their bits.
-        let number = |of: f32| format!("bitcast<f32>({:#x}u)", of.to_bits());
+        // As many digits as bring every bit back.
+        let number = |of: f32| format!("{of:e}f");
         let (reciprocal, epsilon) = (number(1.0 / width as f32), number(epsilon));
-        let constants = format!("const RECIPROCAL: f32 = {reciprocal};\nconst EPSILON: f32 = {epsilon};\nconst KEEP: bool = {keep};\n");
+        let constants = format!("const RECIPROCAL: f32 = {reciprocal};\nconst EPSILON: f32 = {epsilon};\n");
         text.write_str(&constants).unwrap_or_default();
         text.push_str(include_str!("kernels/values_norm.wgsl"));
+        text.push_str(if keep { include_str!("kernels/keep.wgsl") } else { "fn keep(at: u32, v: vec4<f32>) {}\n" });
         let resources = [Resource::Read(&rows.x), Resource::Read(&weights), Resource::Write(&rows.plain)];
         let resources = if keep { &resources[..] } else { &resources[..2] };
         self.operands(("norm", &text), resources, width, forms).await
@@ -342,7 +344,8 @@ impl<S: Source> Build<'_, S> {
         let values = self.loaded(&of.values, &Target { out: io.values, bias: v.as_ref(), add: false }).await?;
         let rope = [self.rope(io.queries, shape.heads, rows).await?, self.rope(io.keys, shape.kv_heads, rows).await?];
         let attended = shape.heads * shape.head_dim;
-        let attended = self.arranged("values_rows", &[Resource::Read(io.out)], attended, form(&of.attention_output)).await?;
+        let attended =
+            self.arranged("values_rows", &[Resource::Read(io.out)], attended, form(&of.attention_output)).await?;
         let output = self.loaded(&of.attention_output, &Target { out: &rows.x, bias: None, add: true }).await?;
         let second = [form(&of.gate), form(&of.up)];
         let feed_forward_norm = self.norm_for(&of.feed_forward_norm, rows, false, &second).await?;

@@ -68,7 +68,10 @@ impl fmt::Display for RunError {
             Self::NoTokens => f.write_str("no token was taken in yet"),
             Self::Hidden { numbers, width } => write!(f, "a last row of {numbers} numbers, where rows have {width}"),
             Self::Setups { layers, wanted } => {
-                write!(f, "attention is set up for {layers} layers or other heads than the model's {wanted} layers have")
+                write!(
+                    f,
+                    "attention is set up for {layers} layers or other heads than the model's {wanted} layers have"
+                )
             }
         }
     }

@@ -80,7 +80,8 @@ pub(super) struct Kernels {
 
 impl Kernels {
     pub(super) fn new(gpu: &Gpu) -> Self {
-        let ty = BindingType::Buffer { ty: BufferBindingType::Uniform, has_dynamic_offset: true, min_binding_size: None };
+        let ty =
+            BindingType::Buffer { ty: BufferBindingType::Uniform, has_dynamic_offset: true, min_binding_size: None };
         let descriptor = BindGroupLayoutDescriptor { label: Some("rows"), entries: &[entry(0, ty)] };
         Self { made: BTreeMap::new(), rows_layout: gpu.device().create_bind_group_layout(&descriptor) }
     }

@@ -143,7 +143,8 @@ impl Matrix {
         let mut parts = Vec::new();
         for part in memory::split(gpu.limits(), tensor)? {
             let height = (part.end - part.start) as u32;
-            let codes = Part { codes: allocate(gpu, fetch, form, k, height).await?, rows: height, first: part.start as u32 };
+            let codes =
+                Part { codes: allocate(gpu, fetch, form, k, height).await?, rows: height, first: part.start as u32 };
             let mut upload = Upload { gpu, to: &codes.codes, form, k, at: 0, waiting: Vec::new() };
             load::rows(source, tensor, part, |words| {
                 upload.take(words)?;
@@ -259,7 +260,7 @@ impl Product {
     pub(super) fn run(&self, pass: &mut ComputePass<'_>, rows: u32) {
         let fits = |(shape, _): &&(Shape, _)| shape.columns <= rows;
         let chosen = self.of_shapes.iter().rev().find(fits).or(self.of_shapes.first());
-        for (shape, parts) in chosen {
+        if let Some((shape, parts)) = chosen {
             for (bound, groups) in parts {
                 bound.run(pass, [*groups, rows.div_ceil(shape.columns)]);
             }
@@ -301,9 +302,12 @@ impl Upload<'_> {
         let units = (self.k / self.form.unit()) as usize;
         let (codes, record) = (self.form.code_words() as usize, self.form.record_words() as usize);
         for group in words.chunks_exact((units * record * GROUP).max(1)) {
-            let word = |u: usize, w: usize, lane: usize| group.get((u * record + w) * GROUP + lane).copied().unwrap_or(0);
+            let word =
+                |u: usize, w: usize, lane: usize| group.get((u * record + w) * GROUP + lane).copied().unwrap_or(0);
             for pair in 0..units.div_ceil(2) {
-                for (u, four) in [2 * pair, 2 * pair + 1].into_iter().flat_map(|u| (0..codes / 4).map(move |four| (u, four))) {
+                for (u, four) in
+                    [2 * pair, 2 * pair + 1].into_iter().flat_map(|u| (0..codes / 4).map(move |four| (u, four)))
+                {
                     for lane in 0..GROUP {
                         let there = u < units;
                         self.waiting.extend((0..4).map(|part| if there { word(u, four * 4 + part, lane) } else { 0 }));

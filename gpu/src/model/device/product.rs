@@ -124,12 +124,7 @@ impl Text {
     fn whole(mut self) -> Result<String, std::fmt::Error> {
         let Shape { lanes, slices, rows, columns, fetch } = self.shape;
         let form = self.form;
-        let constants = [
-            ("LANES", lanes),
-            ("SLICES", slices),
-            ("ROWS", rows),
-            ("COLUMNS", columns),
-        ];
+        let constants = [("LANES", lanes), ("SLICES", slices), ("ROWS", rows), ("COLUMNS", columns)];
         for (name, value) in constants.into_iter().chain(form_constants(form)) {
             writeln!(self.text, "const {name}: u32 = {value}u;")?;
         }
@@ -182,7 +177,11 @@ impl Text {
 
     fn places(&mut self) -> std::fmt::Result {
         let text = &mut self.text;
-        text.push_str(if self.shape.slices > 1 { "    let slice = thread / LANES;\n" } else { "    let slice = 0u;\n" });
+        text.push_str(if self.shape.slices > 1 {
+            "    let slice = thread / LANES;\n"
+        } else {
+            "    let slice = 0u;\n"
+        });
         text.push_str(
             "    let at = group.x * LANES + thread % LANES;\n    let lane = at % 8u;\n    \
              let pairs = matrix_.pairs;\n    let pieces = (pairs + PIECE - 1u) / PIECE;\n    \
@@ -242,12 +241,7 @@ impl Text {
             for j in 0..numbers {
                 writeln!(text, "            let q{i}_{j} = {};", code(form, i, j))?;
                 for c in 0..columns {
-                    writeln!(
-                        text,
-                        "            p{i}_{c} += q{i}_{j} * v{c}_{}.{};",
-                        j / 4,
-                        PARTS[j as usize % 4]
-                    )?;
+                    writeln!(text, "            p{i}_{c} += q{i}_{j} * v{c}_{}.{};", j / 4, PARTS[j as usize % 4])?;
                 }
             }
         }

@@ -49,8 +49,8 @@ fn the_header_of_smollm2_is_read() {
     let layer = Config::uniform(config.shape, Storage::F16, 256, 512, Admission::Look { from: 16 }).unwrap();
     let needs = Needs::of(&limits, &model, &vec![LayerSetup::plain(layer); 30], Wanted::default()).unwrap();
     let written: u64 = header.tensors().iter().map(gguf::Tensor::bytes).sum();
-    // All vectors are F32 there, and all matrices whole words.
-    assert_eq!(needs.weights, written);
+    // Scales and offsets take 64 bits here and 32 or 16 there.
+    assert!(needs.weights > written && needs.weights < written * 5 / 4, "{} of {written}", needs.weights);
     assert!(needs.layers < 30 << 20 && needs.total() < 200 << 20, "{needs:?}");
 }
 

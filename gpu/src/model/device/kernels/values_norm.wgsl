@@ -1,9 +1,7 @@
-// RMS norm: the numbers of a row over the root of their mean square, times a weight.
+// RMS norm: the numbers of a row over the root of their mean square, times a weight. Another part may keep it as it is, too.
 
 @group(0) @binding(1) var<storage, read> x: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read> weights: array<vec4<f32>>;
-// [rows, K]: the norm as it is.
-@group(0) @binding(3) var<storage, read_write> plain: array<vec4<f32>>;
 
 var<workgroup> partial: array<f32, 64>;
 
@@ -38,8 +36,6 @@ fn prepare(row: u32, thread: u32) {
 
 fn value4(row: u32, four: u32) -> vec4<f32> {
     let v = (x[row * (K / 4u) + four] * factor) * weights[four];
-    if KEEP {
-        plain[row * (K / 4u) + four] = v;
-    }
+    keep(row * (K / 4u) + four, v);
     return v;
 }

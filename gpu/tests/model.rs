@@ -1,0 +1,161 @@
+//! A model on a device: the same bits however its rows are grouped.
+
+pub mod common;
+
+use common::bits::same_bits;
+use mrail_gpu::attention::{LayerSetup, Tree};
+use mrail_gpu::decode::{Engine, State};
+use mrail_gpu::device::Gpu;
+use mrail_gpu::model::device::{DeviceModel, Fetch, Options, RunError, Shape};
+use mrail_gpu::model::gguf::Header;
+use mrail_gpu::model::quant::Element;
+use mrail_gpu::model::seeded::Seeded;
+use mrail_gpu::model::{Architecture, Model};
+use mrail_gpu::state::{Admission, Config, Constant, HeadMemory, Memory, Storage};
+use std::rc::Rc;
+
+/// What stands for a GPU in browsers is slow: there, less of the same.
+const LIGHT: bool = cfg!(target_arch = "wasm32");
+
+fn setups(model: &Model, storage: Storage, surprise: bool) -> Vec<LayerSetup> {
+    let shape = model.config.shape;
+    let head = |head| {
+        let admission = if surprise && head == 0 { Admission::Surprise } else { Admission::Look { from: 16 } };
+        HeadMemory { store: 64, admission }
+    };
+    let heads = (0..shape.kv_heads).map(head).collect();
+    let config = Config::new(shape, storage, Memory::Constant(Constant { band: 64, heads })).expect("good sizes");
+    vec![LayerSetup::plain(config); model.config.layers as usize]
+}
+
+async fn load(gpu: &Rc<Gpu>, seeded: &Seeded, options: Options, surprise: bool) -> Result<DeviceModel, RunError> {
+    let bytes = seeded.file();
+    let header = Header::parse(&bytes, bytes.len() as u64).expect("a good file");
+    let model = Model::read(&header).expect("a model");
+    let storage = if surprise { Storage::F16 } else { Storage::F32 };
+    let setups = setups(&model, storage, surprise);
+    DeviceModel::load(gpu.clone(), &mut &bytes[..], &model, setups, options, |_| ()).await
+}
+
+fn tokens(count: u32, vocabulary: u32) -> Vec<u32> {
+    (0..count).map(|i| i.wrapping_mul(2_654_435_761) >> 8).map(|hash| hash % vocabulary).collect()
+}
+
+/// Where the model is after some tokens.
+struct End {
+    logits: Vec<f32>,
+    choice: Option<u32>,
+    state: State,
+}
+
+async fn end(model: &mut DeviceModel) -> Result<End, RunError> {
+    Ok(End { logits: model.logits().await?, choice: model.choice(), state: model.state().await? })
+}
+
+impl End {
+    fn check(&self, other: &Self, what: &str) {
+        assert_eq!(self.choice, other.choice, "{what}: the choice");
+        assert_eq!(same_bits(&self.logits, &other.logits), Ok(()), "{what}: the logits");
+        assert_eq!(same_bits(&self.state.hidden, &other.state.hidden), Ok(()), "{what}: the last row");
+        for (layer, (a, b)) in self.state.layers.iter().zip(&other.state.layers).enumerate() {
+            assert_eq!(a.first_difference(b), None, "{what}: layer {layer}");
+        }
+    }
+}
+
+async fn in_chunks(model: &mut DeviceModel, tokens: &[u32], chunk: usize) -> Result<End, RunError> {
+    model.clear().await?;
+    for chunk in tokens.chunks(chunk) {
+        model.extend(chunk).await?;
+    }
+    end(model).await
+}
+
+/// Reads each token as the root of a tree whose other rows are wrong, and takes in two of them where both are right.
+async fn drafted(model: &mut DeviceModel, tokens: &[u32]) -> Result<End, RunError> {
+    model.clear().await?;
+    let mut at = 0;
+    while at < tokens.len() {
+        let wrong = (tokens[at] + 1) % model.vocabulary();
+        match tokens.get(at + 1).filter(|_| model.depth_left() > 2) {
+            Some(&next) => {
+                let tree = Tree::new(&[0, 0, 1]).map_err(RunError::Path)?;
+                model.verify(&[tokens[at], wrong, next, wrong], &tree).await?;
+                model.accept(&[0, 2]).await?;
+                at += 2;
+            }
+            None => {
+                model.verify(&[tokens[at]], &Tree::chain(1).map_err(RunError::Path)?).await?;
+                model.accept(&[0]).await?;
+                at += 1;
+            }
+        }
+    }
+    end(model).await
+}
+
+async fn grouping(gpu: &Rc<Gpu>, seeded: &Seeded, shapes: [Shape; 2], surprise: bool) -> Result<End, RunError> {
+    let options = Options { tree_rows: 8, pass_rows: 64, shapes, ..Options::of(gpu) };
+    let mut model = load(gpu, seeded, options, surprise).await?;
+    // Past the store's end.
+    let tokens = tokens(if LIGHT { 150 } else { 230 }, seeded.vocabulary);
+    let whole = in_chunks(&mut model, &tokens, usize::MAX).await?;
+    assert_ne!(whole.logits.first(), whole.logits.last());
+    let what = |how: &str| format!("{:?}, {how}", seeded.element);
+    if !LIGHT {
+        in_chunks(&mut model, &tokens, 1).await?.check(&whole, &what("one by one"));
+    }
+    in_chunks(&mut model, &tokens, 7).await?.check(&whole, &what("by seven"));
+    drafted(&mut model, &tokens).await?.check(&whole, &what("with drafts"));
+    model.clear().await?;
+    let before = model.evaluated();
+    model.restore(&whole.state).await?;
+    assert_eq!(model.evaluated(), before, "a restore evaluates nothing");
+    end(&mut model).await?.check(&whole, &what("restored"));
+    Ok(whole)
+}
+
+fn shapes(fetch: Fetch) -> [Shape; 2] {
+    [
+        Shape { lanes: 16, slices: 2, rows: 1, columns: 1, fetch },
+        Shape { lanes: 8, slices: 1, rows: 2, columns: 4, fetch },
+    ]
+}
+
+/// Test devices are used by one test; the model wants to share its own.
+async fn own() -> Rc<Gpu> {
+    Rc::new(common::harness::open().await)
+}
+
+device_tests! {
+    async fn grouping_changes_no_bit() -> Result<(), RunError> {
+        let gpu = own().await;
+        let defaults = Options::of(&gpu).shapes;
+        let seeded = Seeded::default();
+        let first = grouping(&gpu, &seeded, defaults, false).await?;
+        // Neither does what products are made of.
+        for fetch in [Fetch::Buffer, Fetch::Texture] {
+            grouping(&gpu, &seeded, shapes(fetch), false).await?.check(&first, "another shape");
+        }
+        Ok(())
+    }
+
+    async fn nor_do_surprises() -> Result<(), RunError> {
+        let gpu = own().await;
+        let seeded = Seeded { architecture: Architecture::Qwen2, tied: false, ..Seeded::default() };
+        grouping(&gpu, &seeded, Options::of(&gpu).shapes, true).await.map(|_| ())
+    }
+
+    #[cfg_attr(target_arch = "wasm32", ignore = "natively only")]
+    async fn every_kind_of_weight_runs() -> Result<(), RunError> {
+        let gpu = own().await;
+        for element in Element::ALL {
+            let wide = element.block_len() == 256;
+            let (width, head_dim, feed_forward) = if wide { (256, 64, 256) } else { (64, 16, 96) };
+            let seeded = Seeded { element, embedding: element, width, head_dim, feed_forward, ..Seeded::default() };
+            let a = grouping(&gpu, &seeded, shapes(Fetch::Texture), false).await?;
+            grouping(&gpu, &seeded, shapes(Fetch::Buffer), false).await?.check(&a, "from buffers");
+        }
+        Ok(())
+    }
+}
