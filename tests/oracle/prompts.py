@@ -50,7 +50,7 @@ def chat(records: list[dict]) -> list[int]:
 
 
 def document(records: list[dict], length: int) -> list[int]:
-    """`length` ids: one turn that holds a page of requests and answers, cut off where it has to be, and asks the last request."""
+    """`length` ids: one turn that holds a page of requests and answers, cut off at its end, and then asks the last request."""
     head = system(records[0]) + USER
     tail = [NEWLINE, NEWLINE] + request(records[-1]) + CLOSE + ASSISTANT
     page = []

@@ -3,24 +3,24 @@
     pip install gguf==0.19.0 numpy
     python3 tests/oracle/smollm2.py --check
     python3 tests/oracle/smollm2.py MODEL.gguf shared/conformance/maps gpu/tests/data/smollm2.json
+    python3 tests/oracle/smollm2.py --survey MODEL.gguf shared/conformance/maps
 
-README.md beside this file says what the fields mean. The package `gguf` only finds the tensors in the file; this file dequantises
-them itself and shares no code with what it is to check. `--check` compares the forward pass with plain loops over a tiny random
-model, and sees that mistakes put into it on purpose are noticed.
+README.md beside this file says what the fields mean. The package `gguf` only finds the tensors; they are dequantised here, and
+no code is shared with what is to be checked. `--check` compares the forward pass with plain loops over a tiny random model, and
+sees that mistakes put into it on purpose are noticed.
 """
 
 import argparse
 import dataclasses
 import datetime
 import hashlib
-import json
+import itertools
 import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-
 import prompts
 
 STEPS = 48
@@ -34,7 +34,7 @@ Array = np.ndarray
 
 
 def q4_1(blocks: Array, kind: type) -> Array:
-    """32 numbers in 20 bytes: f16 d and m, then 16 bytes whose lower halves come first; a number is d q + m, d q exact in f32."""
+    """32 numbers in 20 bytes: f16 d and m, then 16 bytes, their lower halves first; a number is d q + m, d q exact in f32."""
     rows, size = blocks.shape
     parts = blocks.reshape(rows, size // 20, 20)
     scales = np.ascontiguousarray(parts[:, :, :4]).view("<f2").astype(kind)
@@ -193,11 +193,11 @@ def greedy(model: Model, ids: list[int], steps: int, half: bool = False) -> tupl
     """The tokens chosen, and the logits that each was chosen by. Stop tokens stop nothing."""
     cache = Cache(model.sizes.layers, half)
     tokens, rows = [], []
-    read = list(ids)
+    fresh = list(ids)
     for _ in range(steps):
-        rows.append(model.forward(read, cache)[-1])
+        rows.append(model.forward(fresh, cache)[-1])
         tokens.append(int(rows[-1].argmax()))  # the first of equal ones
-        read = tokens[-1:]
+        fresh = tokens[-1:]
     return tokens, np.stack(rows)
 
 
@@ -218,7 +218,7 @@ def chosen(maps: Path) -> list[tuple[str, list[int], list[int] | None]]:
     """Twelve prompts of many kinds: name, ids, and what llama.cpp answered where the record has that."""
     heldout = {record["id"]: record for record in prompts.read(maps, "heldout")}
     general = {record["id"]: record for record in prompts.read(maps, "general_runs")}
-    names = ["coding7", "coding28", "coding39", "coding89", "coding137", "coding149"]
+    names = ["coding7", "coding28", "coding39", "coding84", "coding137", "coding149"]
     made = [(name, heldout[name]["prompt"], heldout[name]["answer"]) for name in names]
     names = ["general1", "general20", "general26", "general38"]
     made += [(name, general[name]["prompt"], general[name]["answer"]) for name in names]
@@ -266,10 +266,10 @@ def make(path: Path, maps: Path, out: Path) -> None:
     for one, logits in zip(made, seen):
         ids, tokens = one["prompt"], one["tokens"]
         answer, _ = greedy(model, ids, STEPS, half=True)
-        differences = abs(given(model, ids, tokens, half=True) - logits).max(axis=1)
-        half.append({"name": one["name"], "tokens": answer, "parts": first(answer, tokens), "difference": number(differences.max())})
+        difference = number(abs(given(model, ids, tokens, half=True) - logits).max())
+        half.append({"name": one["name"], "tokens": answer, "parts": first(answer, tokens), "difference": difference})
         order = max(order, abs(given(model, ids, tokens) - logits).max())
-        print(f"f16 {half[-1]['name']}: parts at {half[-1]['parts']}, logits differ by {half[-1]['difference']}", flush=True)
+        print(f"f16 {half[-1]['name']}: parts at {half[-1]['parts']}, logits differ by {difference}", flush=True)
     print(f"f32, all tokens in one pass: logits differ by {order}", flush=True)
     model = Model(raw.sizes, raw.weights(np.float64), np.float64)
     exact = []
@@ -291,6 +291,30 @@ def make(path: Path, maps: Path, out: Path) -> None:
         parts.append(f'"{name}":[\n' + ",\n".join(prompts.compact(value) for value in values) + "\n]")
     out.write_text("{" + ",\n".join(parts) + "}\n", encoding="ascii")
     print(f"{out.stat().st_size} bytes")
+
+
+def survey(path: Path, maps: Path) -> None:
+    """A line for each of the 80 held-out and general prompts: how near its choices are, and who parts where."""
+    raw = read(path)
+    model = Model(raw.sizes, raw.weights(np.float32), np.float32)
+    wide = Model(raw.sizes, raw.weights(np.float64), np.float64)
+    print("prompt, smallest margin @ step, where llama.cpp parts @ step: margin, f16: difference and parting, f64: the same")
+    for record in prompts.read(maps, "heldout") + prompts.read(maps, "general_runs"):
+        ids = record["prompt"]
+        tokens, logits = greedy(model, ids, STEPS)
+        two = np.partition(logits, -2, axis=1)
+        margins = two[:, -1] - two[:, -2]
+
+        line = [record["id"], f"{margins.min():.5f} @{margins.argmin()}", parting(tokens, record["answer"], margins)]
+        for other in [given(model, ids, tokens, half=True), given(wide, ids, tokens)]:
+            choices = [int(row.argmax()) for row in other]
+            line.append(f"{abs(other - logits).max():.5f} {parting(tokens, choices, margins)}")
+        print(", ".join(line), flush=True)
+
+
+def parting(tokens: list[int], other: list[int], margins: Array) -> str:
+    at = first(tokens, other)
+    return "-" if at is None else f"@{at}: {margins[at]:.5f}"
 
 
 # The check of the oracle itself
@@ -399,7 +423,7 @@ def check() -> None:
         """How far the logits are from those of the loops, the tokens read in passes that end at the cuts."""
         cache = Cache(model.sizes.layers, half)
         ends = [0, *cuts, len(tokens)]
-        logits = [model.forward(tokens[a:b], cache) for a, b in zip(ends, ends[1:])]
+        logits = [model.forward(tokens[a:b], cache) for a, b in itertools.pairwise(ends)]
         return float(abs(np.concatenate(logits) - expected).max())
 
     def near(what: str, difference: float, bound: float) -> None:
@@ -443,11 +467,11 @@ def check() -> None:
 
 def check_blocks(random: np.random.Generator) -> None:
     """Blocks of random bytes and sound scales, number by number, and as the package reads them where it is there."""
-    for name, read, size, scales in [("Q4_1", q4_1, 20, 2), ("Q8_0", q8_0, 34, 1)]:
+    for name, numbers, size, scales in [("Q4_1", q4_1, 20, 2), ("Q8_0", q8_0, 34, 1)]:
         blocks = random.integers(0, 256, (3, 4 * size), dtype=np.uint8)
         for start in range(0, 4 * size, size):
-            halves = random.normal(0, 1, (3, scales)).astype("<f2")
-            blocks[:, start : start + 2 * scales] = halves.view(np.uint8)
+            sound = random.normal(0, 1, (3, scales)).astype("<f2")
+            blocks[:, start : start + 2 * scales] = sound.view(np.uint8)
         expected = []
         for start in range(0, blocks.size, size):
             block = blocks.reshape(-1)[start : start + size].tobytes()
@@ -459,9 +483,9 @@ def check_blocks(random: np.random.Generator) -> None:
                     q = int.from_bytes(block[2 + i : 3 + i], "little", signed=True)
                 expected.append(d * q + m)
         # f64 holds these numbers as they are; f32 is their rounding.
-        wide = read(blocks, np.float64)
+        wide = numbers(blocks, np.float64)
         assert wide.reshape(-1).tolist() == expected, name
-        narrow = read(blocks, np.float32)
+        narrow = numbers(blocks, np.float32)
         assert (narrow == wide.astype(np.float32)).all(), name
         try:
             from gguf import GGMLQuantizationType
@@ -476,11 +500,14 @@ def check_blocks(random: np.random.Generator) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="compare the forward pass with plain loops, and write nothing")
+    parser.add_argument("--survey", action="store_true", help="compare more prompts, and write nothing")
     parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="MODEL.gguf, the folder of maps, the file to write")
     args = parser.parse_args()
     if args.check:
         check()
-    elif len(args.paths) == 3:
+    elif args.survey and len(args.paths) == 2:
+        survey(*args.paths)
+    elif not args.survey and len(args.paths) == 3:
         make(*args.paths)
     else:
         sys.exit(parser.format_usage())
