@@ -31,7 +31,7 @@ use pass::{BLOCK_BYTES, Clock, Rules, STRIDE, Segment};
 use std::fmt;
 use wgpu::{
     BindGroup, BindGroupDescriptor, BindGroupEntry, BindingResource, Buffer, BufferBinding, BufferSize, BufferUsages,
-    CommandEncoder, ComputePassDescriptor,
+    CommandEncoder, ComputePass, ComputePassDescriptor,
 };
 
 /// Why attention cannot be set up or go on.
@@ -282,15 +282,19 @@ impl Attention {
 
     /// Encodes what a pass does to one layer, once. Layers come in their order, each after its rows were written to [`Io`].
     pub fn encode(&self, encoder: &mut CommandEncoder, pass: &Pass, layer: usize) -> Result<(), AttentionError> {
+        self.encode_into(&mut encoder.begin_compute_pass(&ComputePassDescriptor::default()), pass, layer)
+    }
+
+    /// As [`Self::encode`], into a pass of the device's that is already open: each costs time. The bind groups 0 and 1 are set.
+    pub fn encode_into(&self, compute: &mut ComputePass<'_>, pass: &Pass, layer: usize) -> Result<(), AttentionError> {
         let blocks = self.uniforms.size() / STRIDE;
         let overwritten = pass.segments.iter().any(|segment| self.written - segment.serial > blocks);
         if overwritten || pass.epoch != self.epoch {
             return Err(PassError::Stale.into());
         }
         let layer = self.layer(layer)?;
-        let mut compute = encoder.begin_compute_pass(&ComputePassDescriptor::default());
         for segment in &pass.segments {
-            layer.encode(&mut compute, &self.bound, segment);
+            layer.encode(compute, &self.bound, segment);
         }
         Ok(())
     }

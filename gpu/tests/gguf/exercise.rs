@@ -1,7 +1,7 @@
 //! The body of the fuzz target `gguf`, which `cargo test` replays over its corpus.
 
 use mrail_gpu::model::gguf::{Array, GgufError, Header, MOST_NESTED, Tensor, Value};
-use mrail_gpu::model::memory::split;
+use mrail_gpu::model::memory::{matrix_bytes, split};
 use mrail_gpu::model::{Model, Weights};
 
 /// Takes any bytes for a GGUF file.
@@ -82,13 +82,13 @@ fn parts(weights: &Weights) {
         let limits = wgpu::Limits { max_storage_buffer_binding_size: limit, ..wgpu::Limits::default() };
         for matrix in weights.matrices() {
             let Ok(parts) = split(&limits, matrix) else { continue };
-            let mut next = (0, matrix.range().start);
+            let mut next = 0;
             for part in &parts {
-                assert_eq!((part.rows.start, part.file.start), next);
-                assert!(part.buffer_bytes() <= limit);
-                next = (part.rows.end, part.file.end);
+                assert_eq!(part.start, next);
+                assert!(matrix_bytes(matrix, part.end - part.start) <= limit);
+                next = part.end;
             }
-            assert_eq!(next, (Tensor::rows(matrix), matrix.range().end));
+            assert_eq!(next, Tensor::rows(matrix));
         }
     }
 }

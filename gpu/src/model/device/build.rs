@@ -29,10 +29,10 @@ pub(super) struct Rows {
     pub(super) angles: Buffer,
     /// \[rows, width].
     pub(super) x: Buffer,
-    /// \[rows, `feed_forward`].
-    pub(super) gates: Buffer,
-    /// \[rows, `feed_forward`].
-    pub(super) ups: Buffer,
+    /// \[rows, heads + 2 `kv_heads`, `head_dim`]: queries, keys and values.
+    pub(super) attending: Buffer,
+    /// \[rows, 2 `feed_forward`]: gates and what they let through.
+    pub(super) inside: Buffer,
     /// \[rows, width], after the final norm.
     pub(super) plain: Buffer,
     /// \[tree rows, vocabulary].
@@ -62,8 +62,8 @@ impl Rows {
             tokens: numbers("tokens", rows)?,
             angles: numbers("angles", rows * u64::from(config.rope.dims))?,
             x: numbers("rows", rows * width)?,
-            gates: numbers("gates", rows * inside)?,
-            ups: numbers("ups", rows * inside)?,
+            attending: numbers("queries, keys and values", rows * u64::from(attending(config)))?,
+            inside: numbers("gates", rows * 2 * inside)?,
             plain: numbers("normed rows", rows * width)?,
             logits: numbers("logits", tree * tokens)?,
             last: numbers("last logits", tokens)?,
@@ -76,8 +76,8 @@ impl Rows {
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = &Buffer> {
-        let Self { which, tokens, angles, x, gates, ups, plain, logits, last, hidden, choices, asked } = self;
-        [which, tokens, angles, x, gates, ups, plain, logits, last, hidden, choices, asked].into_iter()
+        let Self { which, tokens, angles, x, attending, inside, plain, logits, last, hidden, choices, asked } = self;
+        [which, tokens, angles, x, attending, inside, plain, logits, last, hidden, choices, asked].into_iter()
     }
 }
 
@@ -85,17 +85,16 @@ impl Rows {
 #[derive(Debug)]
 pub(super) struct Layer {
     pub(super) attention_norm: Vec<Bound>,
-    pub(super) queries: Product,
-    pub(super) keys: Product,
-    pub(super) values: Product,
-    pub(super) rope: [Bound; 2],
+    /// Queries, keys and values: one product where they are of one form.
+    pub(super) attending: Vec<Product>,
+    pub(super) rope: Bound,
     pub(super) attended: Vec<Bound>,
-    pub(super) output: Product,
+    pub(super) output: Vec<Product>,
     pub(super) feed_forward_norm: Vec<Bound>,
-    pub(super) gate: Product,
-    pub(super) up: Product,
+    /// Gates and what they let through.
+    pub(super) inside: Vec<Product>,
     pub(super) gated: Vec<Bound>,
-    pub(super) down: Product,
+    pub(super) down: Vec<Product>,
 }
 
 impl DeviceModel {
@@ -152,7 +151,7 @@ impl DeviceModel {
         for unit in units {
             build.operands.push(Operand::new(&gpu, fetch, unit, deepest, pass_rows).await?);
         }
-        let table = build.matrix(&model.weights.embedding).await?;
+        let table = build.matrix(&[&model.weights.embedding]).await?;
         let embed = table.embedding(&gpu, &mut build.kernels, fetch, &rows.tokens, &rows.x).await?;
         build.matrices.push(table);
         let mut layers = Vec::new();
@@ -160,7 +159,7 @@ impl DeviceModel {
             layers.push(build.layer(weights, &attention, &rows).await?);
         }
         let output = match &model.weights.output {
-            Some(tensor) => Some(build.matrix(tensor).await?),
+            Some(tensor) => Some(build.matrix(&[tensor]).await?),
             None => None,
         };
         build.matrices.extend(output);
@@ -168,7 +167,7 @@ impl DeviceModel {
         let last = build.matrices.swap_remove(last);
         let norm = build.norm(&model.weights.norm, &rows, true, last.form).await?;
         let kept = build.arranged("values_rows", &[Resource::Read(&rows.plain)], config.width, last.form).await?;
-        let to = Target { out: &rows.logits, bias: None, add: false };
+        let to = Target { out: &rows.logits, stride: config.vocabulary, first: 0, bias: None, add: false };
         let logits = build.product(&last, &to).await?;
         build.matrices.push(last);
         let choose = build.choose(&rows).await?;
@@ -227,15 +226,15 @@ impl<S: Source> Build<'_, S> {
         (self.told)(Progress { done: self.done, total: self.total, tensor: tensor.name() });
     }
 
-    async fn matrix(&mut self, tensor: &Tensor) -> Result<Matrix, RunError> {
+    async fn matrix(&mut self, tensors: &[&Tensor]) -> Result<Matrix, RunError> {
         let (start, total, told) = (self.done, self.total, &mut *self.told);
-        let mut rows = 0;
-        let matrix = Matrix::load(self.gpu, self.fetch, self.source, tensor, |held| {
-            rows = tensor.rows().min(rows + held);
-            told(Progress { done: start + rows * tensor.row_bytes(), total, tensor: tensor.name() });
+        let mut done = start;
+        let matrix = Matrix::load(self.gpu, self.fetch, self.source, tensors, |tensor, held| {
+            done += held * tensor.row_bytes();
+            told(Progress { done, total, tensor: tensor.name() });
         });
         let matrix = matrix.await?;
-        self.done = start + tensor.bytes();
+        self.done = start + tensors.iter().map(|tensor| tensor.bytes()).sum::<u64>();
         Ok(matrix)
     }
 
@@ -255,12 +254,17 @@ impl<S: Source> Build<'_, S> {
         Ok(matrix.product(self.gpu, &mut self.kernels, self.shapes, operand, to).await?)
     }
 
-    /// Loads a matrix, and binds its products.
-    async fn loaded(&mut self, tensor: &Tensor, to: &Target<'_>) -> Result<Product, RunError> {
-        let matrix = self.matrix(tensor).await?;
-        let product = self.product(&matrix, to).await?;
-        self.matrices.push(matrix);
-        Ok(product)
+    /// Loads matrices whose results stand one behind the other, and binds their products: neighbours of one form as one matrix.
+    async fn loaded(&mut self, tensors: &[&Tensor], to: Target<'_>) -> Result<Vec<Product>, RunError> {
+        let mut products = Vec::new();
+        let mut first = 0;
+        for like in tensors.chunk_by(|a, b| a.element() == b.element()) {
+            let matrix = self.matrix(like).await?;
+            products.push(self.product(&matrix, &Target { first, ..to }).await?);
+            first += matrix.rows;
+            self.matrices.push(matrix);
+        }
+        Ok(products)
     }
 
     /// Kernels that arrange rows of `k` numbers for the products that read them: one for each unit of `forms`.
@@ -329,56 +333,60 @@ impl<S: Source> Build<'_, S> {
     }
 
     async fn layer(&mut self, of: &LayerWeights, attention: &Attention, rows: &Rows) -> Result<Layer, RunError> {
-        let ModelConfig { feed_forward, shape, .. } = *self.config;
+        let ModelConfig { width, feed_forward, shape, .. } = *self.config;
         let form = |tensor: &Tensor| Form::of(tensor.element());
-        let io = attention.io();
-        let first = [form(&of.queries), form(&of.keys), form(&of.values)];
-        let attention_norm = self.norm_for(&of.attention_norm, rows, false, &first).await?;
-        let mut biases = [None, None, None];
-        for (bias, tensor) in biases.iter_mut().zip(of.biases.iter().flatten()) {
-            *bias = Some(self.vector(tensor).await?);
-        }
-        let [q, k, v] = &biases;
-        let queries = self.loaded(&of.queries, &Target { out: io.queries, bias: q.as_ref(), add: false }).await?;
-        let keys = self.loaded(&of.keys, &Target { out: io.keys, bias: k.as_ref(), add: false }).await?;
-        let values = self.loaded(&of.values, &Target { out: io.values, bias: v.as_ref(), add: false }).await?;
-        let rope = [self.rope(io.queries, shape.heads, rows).await?, self.rope(io.keys, shape.kv_heads, rows).await?];
+        let first = [&of.queries, &of.keys, &of.values];
+        let attention_norm = self.norm_for(&of.attention_norm, rows, false, &first.map(form)).await?;
+        let bias = match &of.biases {
+            Some(biases) => Some(self.joined(biases).await?),
+            None => None,
+        };
+        let stride = attending(self.config);
+        let to = Target { out: &rows.attending, stride, first: 0, bias: bias.as_ref(), add: false };
+        let attending = self.loaded(&first, to).await?;
+        let rope = self.rope(attention, rows).await?;
         let attended = shape.heads * shape.head_dim;
-        let attended =
-            self.arranged("values_rows", &[Resource::Read(io.out)], attended, form(&of.attention_output)).await?;
-        let output = self.loaded(&of.attention_output, &Target { out: &rows.x, bias: None, add: true }).await?;
-        let second = [form(&of.gate), form(&of.up)];
-        let feed_forward_norm = self.norm_for(&of.feed_forward_norm, rows, false, &second).await?;
-        let gate = self.loaded(&of.gate, &Target { out: &rows.gates, bias: None, add: false }).await?;
-        let up = self.loaded(&of.up, &Target { out: &rows.ups, bias: None, add: false }).await?;
-        let resources = [Resource::Read(&rows.gates), Resource::Read(&rows.ups)];
-        let gated = self.arranged("values_gate", &resources, feed_forward, form(&of.down)).await?;
-        let down = self.loaded(&of.down, &Target { out: &rows.x, bias: None, add: true }).await?;
-        Ok(Layer {
-            attention_norm,
-            queries,
-            keys,
-            values,
-            rope,
-            attended,
-            output,
-            feed_forward_norm,
-            gate,
-            up,
-            gated,
-            down,
-        })
+        let io = attention.io();
+        let form_ = form(&of.attention_output);
+        let attended = self.arranged("values_rows", &[Resource::Read(io.out)], attended, form_).await?;
+        let back = Target { out: &rows.x, stride: width, first: 0, bias: None, add: true };
+        let output = self.loaded(&[&of.attention_output], back).await?;
+        let second = [&of.gate, &of.up];
+        let feed_forward_norm = self.norm_for(&of.feed_forward_norm, rows, false, &second.map(form)).await?;
+        let to = Target { out: &rows.inside, stride: 2 * feed_forward, first: 0, bias: None, add: false };
+        let inside = self.loaded(&second, to).await?;
+        let gated = self.arranged("values_gate", &[Resource::Read(&rows.inside)], feed_forward, form(&of.down)).await?;
+        let down = self.loaded(&[&of.down], back).await?;
+        Ok(Layer { attention_norm, attending, rope, attended, output, feed_forward_norm, inside, gated, down })
     }
 
-    async fn rope(&mut self, heads: &Buffer, count: u32, rows: &Rows) -> Result<Bound, RunError> {
-        let (rope, dim) = (self.config.rope, self.config.shape.head_dim);
-        let neighbours = rope.pairing == Pairing::Neighbours;
-        let constants = format!(
-            "const D: u32 = {dim}u;\nconst DIMS: u32 = {}u;\nconst HEADS: u32 = {count}u;\nconst NEIGHBOURS: bool = {neighbours};\n",
-            rope.dims
-        );
-        let source = [&constants, ROWS, include_str!("kernels/rope.wgsl")].concat();
-        let resources = [(0, Resource::Write(heads)), (1, Resource::Read(&rows.angles))];
+    /// Biases one behind the other.
+    async fn joined(&mut self, tensors: &[Tensor]) -> Result<Buffer, RunError> {
+        let mut numbers = Vec::new();
+        for tensor in tensors {
+            numbers.extend(load::vector(self.source, tensor)?);
+            self.tell(tensor, tensor.bytes());
+        }
+        let buffer = self.gpu.buffer("biases", 4 * numbers.len() as u64, STORAGE).await?;
+        self.gpu.write(&buffer, 0, bytemuck::cast_slice(&numbers))?;
+        self.vectors.push(buffer.clone());
+        Ok(buffer)
+    }
+
+    async fn rope(&mut self, attention: &Attention, rows: &Rows) -> Result<Bound, RunError> {
+        let (rope, shape, io) = (self.config.rope, self.config.shape, attention.io());
+        let numbers =
+            [("D", shape.head_dim), ("DIMS", rope.dims), ("HEADS", shape.heads), ("KV_HEADS", shape.kv_heads)];
+        let mut source = numbers.map(|(name, value)| format!("const {name}: u32 = {value}u;\n")).concat();
+        source += &format!("const NEIGHBOURS: bool = {};\n", rope.pairing == Pairing::Neighbours);
+        source += &[ROWS, include_str!("kernels/rope.wgsl")].concat();
+        let resources = [
+            (0, Resource::Read(&rows.attending)),
+            (1, Resource::Read(&rows.angles)),
+            (2, Resource::Write(io.queries)),
+            (3, Resource::Write(io.keys)),
+            (4, Resource::Write(io.values)),
+        ];
         Ok(self.kernels.bind(self.gpu, "rope", source, &resources).await?)
     }
 
@@ -400,6 +408,11 @@ impl<S: Source> Build<'_, S> {
     fn vocabulary(&self) -> String {
         format!("const VOCABULARY: u32 = {}u;\n", self.config.vocabulary)
     }
+}
+
+/// Numbers of a row of queries, keys and values.
+fn attending(config: &ModelConfig) -> u32 {
+    (config.shape.heads + 2 * config.shape.kv_heads) * config.shape.head_dim
 }
 
 const NUMBER: &str = include_str!("../../attention/kernels/number.wgsl");

@@ -8,6 +8,7 @@ use crate::model::gguf::{Source, Tensor};
 use crate::model::layout::{Form, GROUP, buffer_words};
 use crate::model::load;
 use crate::model::memory::{self, MemoryError};
+use std::ops::Range;
 use wgpu::{
     Buffer, BufferUsages, ComputePass, Extent3d, Origin3d, TexelCopyBufferLayout, TexelCopyTextureInfo, Texture,
     TextureAspect, TextureFormat, TextureUsages, TextureView,
@@ -128,32 +129,51 @@ pub(super) struct Matrix {
 }
 
 impl Matrix {
-    /// Reads a matrix. `told` is called after every piece of it that was read, with the rows that it held.
+    /// Reads tensors of one form as one matrix, the rows of the first before those of the second. `told` is called after every
+    /// piece that was read, with its tensor and the rows that it held.
     pub(super) async fn load<S: Source>(
         gpu: &Gpu,
         fetch: Fetch,
         source: &mut S,
-        tensor: &Tensor,
-        mut told: impl FnMut(u64),
+        tensors: &[&Tensor],
+        mut told: impl FnMut(&Tensor, u64),
     ) -> Result<Self, RunError> {
-        let form = Form::of(tensor.element());
-        let large = |of: u64| MemoryError::Row { tensor: tensor.name().into(), bytes: of, most: u32::MAX.into() };
-        let k = u32::try_from(tensor.row()).map_err(|_| large(tensor.row_bytes()))?;
-        let rows = u32::try_from(tensor.rows()).map_err(|_| large(tensor.bytes()))?;
+        let Some(&first) = tensors.first() else { return Err(RunError::NoTokens) };
+        let form = Form::of(first.element());
+        let large = |tensor: &Tensor| {
+            let bytes = tensor.bytes();
+            MemoryError::Row { tensor: tensor.name().into(), bytes, most: u32::MAX.into() }
+        };
+        let k = u32::try_from(first.row()).map_err(|_| large(first))?;
+        let rows: u64 = tensors.iter().map(|tensor| tensor.rows()).sum();
+        let rows = u32::try_from(rows).map_err(|_| large(first))?;
+        // All in one buffer, if they fit; all but the last are whole groups.
+        let whole = tensors.iter().rev().skip(1).all(|tensor| tensor.rows().is_multiple_of(GROUP as u64));
+        let together = whole && bytes(form, rows.into(), k.into()) <= memory::largest_buffer(gpu.limits());
+        let mut stretches: Vec<Vec<(&Tensor, Range<u64>)>> = Vec::new();
+        if together {
+            stretches.push(tensors.iter().map(|tensor| (*tensor, 0..tensor.rows())).collect());
+        } else {
+            for tensor in tensors {
+                stretches.extend(memory::split(gpu.limits(), tensor)?.into_iter().map(|rows| vec![(*tensor, rows)]));
+            }
+        }
         let mut parts = Vec::new();
-        for part in memory::split(gpu.limits(), tensor)? {
-            let height = (part.end - part.start) as u32;
-            let codes =
-                Part { codes: allocate(gpu, fetch, form, k, height).await?, rows: height, first: part.start as u32 };
-            let mut upload = Upload { gpu, to: &codes.codes, form, k, at: 0, waiting: Vec::new() };
-            load::rows(source, tensor, part, |words| {
-                upload.take(words)?;
-                let held = words.len() as u64 / buffer_words(form, 8, k.into()).max(1) * 8;
-                told(held);
-                Ok::<(), RunError>(())
-            })?;
+        let mut at = 0;
+        for stretch in stretches {
+            let height = stretch.iter().map(|(_, rows)| rows.end - rows.start).sum::<u64>() as u32;
+            let part = Part { codes: allocate(gpu, fetch, form, k, height).await?, rows: height, first: at };
+            let mut upload = Upload { gpu, to: &part.codes, form, k, at: 0, waiting: Vec::new() };
+            for (tensor, rows) in stretch {
+                load::rows(source, tensor, rows, |words| {
+                    upload.take(words)?;
+                    told(tensor, words.len() as u64 / buffer_words(form, 8, k.into()).max(1) * 8);
+                    Ok::<(), RunError>(())
+                })?;
+            }
             upload.finish()?;
-            parts.push(codes);
+            at += height;
+            parts.push(part);
         }
         Ok(Self { parts, form, k, rows })
     }
@@ -171,7 +191,7 @@ impl Matrix {
         for shape in shapes {
             let mut parts = Vec::new();
             for part in &self.parts {
-                let uniform = self.uniform(gpu, part, self.rows).await?;
+                let uniform = self.uniform(gpu, part, to.first, to.stride).await?;
                 let then = to.then();
                 let resources = [
                     (0, Resource::Uniform(&uniform)),
@@ -201,7 +221,7 @@ impl Matrix {
     ) -> Result<Vec<Bound>, DeviceError> {
         let mut bound = Vec::new();
         for part in &self.parts {
-            let uniform = self.uniform(gpu, part, self.k).await?;
+            let uniform = self.uniform(gpu, part, 0, self.k).await?;
             let resources = [
                 (0, Resource::Uniform(&uniform)),
                 (1, part.codes.codes()),
@@ -214,9 +234,9 @@ impl Matrix {
         Ok(bound)
     }
 
-    async fn uniform(&self, gpu: &Gpu, part: &Part, stride: u32) -> Result<Buffer, DeviceError> {
+    async fn uniform(&self, gpu: &Gpu, part: &Part, first: u32, stride: u32) -> Result<Buffer, DeviceError> {
         let buffer = gpu.buffer("matrix", 32, BufferUsages::UNIFORM | BufferUsages::COPY_DST).await?;
-        let words = [pairs(self.form, self.k), part.rows, part.rows.div_ceil(8), part.first, stride, 0, 0, 0];
+        let words = [pairs(self.form, self.k), part.rows, part.rows.div_ceil(8), first + part.first, stride, 0, 0, 0];
         gpu.write(&buffer, 0, bytemuck::cast_slice(&words))?;
         Ok(buffer)
     }
@@ -234,6 +254,10 @@ impl Matrix {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Target<'a> {
     pub(super) out: &'a Buffer,
+    /// Numbers of a row there, and the one that the matrix's first row gives.
+    pub(super) stride: u32,
+    pub(super) first: u32,
+    /// \[stride].
     pub(super) bias: Option<&'a Buffer>,
     /// Added to what is there.
     pub(super) add: bool,

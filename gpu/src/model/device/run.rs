@@ -5,7 +5,8 @@ use super::{DeviceModel, RunError, Waiting};
 use crate::attention::{Pass, Tree};
 use crate::decode::{Engine, State};
 use crate::model::rotary::angles;
-use wgpu::{CommandEncoder, CommandEncoderDescriptor, ComputePass, ComputePassDescriptor};
+use std::ops::Range;
+use wgpu::{Buffer, CommandEncoder, CommandEncoderDescriptor, ComputePass, ComputePassDescriptor};
 
 /// Which rows a kernel takes: the first that is read, how many, the first that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,35 +81,24 @@ impl DeviceModel {
     /// Encodes the layers over `rows` rows, whose block is at `all`.
     fn layers(&self, encoder: &mut CommandEncoder, pass: &Pass, rows: u32, all: u32) -> Result<(), RunError> {
         let shape = self.config.shape;
-        let pairs = self.config.rope.dims / 2;
-        {
-            let mut compute = Self::begin(encoder);
-            compute.set_bind_group(1, &self.bound, &[all]);
-            let width = self.config.width.div_ceil(64);
-            self.embed.iter().for_each(|embed| embed.run(&mut compute, [width, rows]));
-        }
+        let pairs = (shape.heads + 2 * shape.kv_heads) * shape.head_dim / 2;
+        let mut compute = Self::begin(encoder);
+        compute.set_bind_group(1, &self.bound, &[all]);
+        let width = self.config.width.div_ceil(64);
+        self.embed.iter().for_each(|embed| embed.run(&mut compute, [width, rows]));
         for (index, layer) in self.layers.iter().enumerate() {
-            {
-                let mut compute = Self::begin(encoder);
-                compute.set_bind_group(1, &self.bound, &[all]);
-                layer.attention_norm.iter().for_each(|norm| norm.run(&mut compute, [rows, 1]));
-                layer.queries.run(&mut compute, rows);
-                layer.keys.run(&mut compute, rows);
-                layer.values.run(&mut compute, rows);
-                for (rope, heads) in layer.rope.iter().zip([shape.heads, shape.kv_heads]) {
-                    rope.run(&mut compute, [(heads * pairs).div_ceil(64), rows]);
-                }
-            }
-            self.attention.encode(encoder, pass, index)?;
-            let mut compute = Self::begin(encoder);
             compute.set_bind_group(1, &self.bound, &[all]);
-            layer.attended.iter().for_each(|rows_| rows_.run(&mut compute, [rows, 1]));
-            layer.output.run(&mut compute, rows);
+            layer.attention_norm.iter().for_each(|norm| norm.run(&mut compute, [rows, 1]));
+            layer.attending.iter().for_each(|product| product.run(&mut compute, rows));
+            layer.rope.run(&mut compute, [pairs.div_ceil(64), rows]);
+            self.attention.encode_into(&mut compute, pass, index)?;
+            compute.set_bind_group(1, &self.bound, &[all]);
+            layer.attended.iter().for_each(|arrange| arrange.run(&mut compute, [rows, 1]));
+            layer.output.iter().for_each(|product| product.run(&mut compute, rows));
             layer.feed_forward_norm.iter().for_each(|norm| norm.run(&mut compute, [rows, 1]));
-            layer.gate.run(&mut compute, rows);
-            layer.up.run(&mut compute, rows);
-            layer.gated.iter().for_each(|rows_| rows_.run(&mut compute, [rows, 1]));
-            layer.down.run(&mut compute, rows);
+            layer.inside.iter().for_each(|product| product.run(&mut compute, rows));
+            layer.gated.iter().for_each(|arrange| arrange.run(&mut compute, [rows, 1]));
+            layer.down.iter().for_each(|product| product.run(&mut compute, rows));
         }
         Ok(())
     }
@@ -194,6 +184,22 @@ impl DeviceModel {
         let bytes = 4 * u64::from(from)..4 * u64::from(from + count);
         let read = self.gpu.read(&self.rows.choices, bytes).await?;
         Ok(read.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect())
+    }
+
+    /// Logits behind a row of the tree that was verified last, \[vocabulary].
+    pub async fn verified_logits(&self, row: u32) -> Result<Vec<f32>, RunError> {
+        let waiting = self.waiting.as_ref().ok_or(RunError::NothingWaits)?;
+        let rows = waiting.tree.rows();
+        if row as usize >= rows {
+            return Err(RunError::Rows { tokens: row as usize, rows });
+        }
+        let bytes = 4 * u64::from(self.config.vocabulary);
+        self.numbers(&self.rows.logits, u64::from(row) * bytes..(u64::from(row) + 1) * bytes).await
+    }
+
+    async fn numbers(&self, buffer: &Buffer, bytes: Range<u64>) -> Result<Vec<f32>, RunError> {
+        let read = self.gpu.read(buffer, bytes).await?;
+        Ok(read.as_chunks().0.iter().map(|number| f32::from_le_bytes(*number)).collect())
     }
 
     fn forget(&mut self) {
@@ -312,8 +318,7 @@ impl Engine for DeviceModel {
         if self.attention.tokens() == 0 {
             return Err(RunError::NoTokens);
         }
-        let bytes = self.gpu.read(&self.rows.last, 0..self.rows.last.size()).await?;
-        Ok(bytes.as_chunks().0.iter().map(|number| f32::from_le_bytes(*number)).collect())
+        self.numbers(&self.rows.last, 0..self.rows.last.size()).await
     }
 
     async fn state(&mut self) -> Result<State, RunError> {
@@ -321,8 +326,7 @@ impl Engine for DeviceModel {
         let hidden = if self.attention.tokens() == 0 {
             Vec::new()
         } else {
-            let bytes = self.gpu.read(&self.rows.hidden, 0..self.rows.hidden.size()).await?;
-            bytes.as_chunks().0.iter().map(|number| f32::from_le_bytes(*number)).collect()
+            self.numbers(&self.rows.hidden, 0..self.rows.hidden.size()).await?
         };
         Ok(State { layers, hidden })
     }

@@ -1,0 +1,173 @@
+//! The real model against exact f32 arithmetic (`tests/oracle`): its file is not in the repository.
+//!
+//! `MRAIL_MODEL=<SmolLM2-135M-Instruct.Q4_1.gguf> cargo test -p mrail-gpu --test smollm2 -- --ignored`; with `MRAIL_FULL=1` all
+//! prompts and all tokens, which takes minutes on lavapipe.
+#![cfg(not(target_arch = "wasm32"))]
+
+pub mod common;
+
+use common::harness::{open, report};
+use mrail_gpu::attention::{LayerSetup, Tree};
+use mrail_gpu::decode::Engine;
+use mrail_gpu::model::Model;
+use mrail_gpu::model::device::{DeviceModel, Options};
+use mrail_gpu::model::gguf::{Header, Seekable};
+use mrail_gpu::state::{Admission, Config, Storage};
+use serde_json::Value;
+use std::fs::File;
+use std::rc::Rc;
+
+/// What the oracle says of one prompt.
+struct Golden {
+    name: String,
+    prompt: Vec<u32>,
+    tokens: Vec<u32>,
+    /// Of each step: five ids and their logits.
+    top: Vec<Vec<(u32, f32)>>,
+    margins: Vec<f32>,
+}
+
+fn numbers(value: &Value) -> Vec<u32> {
+    value.as_array().expect("a list").iter().map(|id| id.as_u64().expect("an id") as u32).collect()
+}
+
+fn floats(value: &Value) -> Vec<f32> {
+    value.as_array().expect("a list").iter().map(|number| number.as_f64().expect("a number") as f32).collect()
+}
+
+fn golden() -> Vec<Golden> {
+    let file: Value = serde_json::from_str(include_str!("data/smollm2.json")).expect("the oracle's file");
+    let of = |prompt: &Value| {
+        let list = |name: &str| prompt[name].as_array().expect("a list").iter();
+        let top = list("top").zip(list("logits"));
+        Golden {
+            name: prompt["name"].as_str().expect("a name").into(),
+            prompt: numbers(&prompt["prompt"]),
+            tokens: numbers(&prompt["tokens"]),
+            top: top.map(|(ids, logits)| numbers(ids).into_iter().zip(floats(logits)).collect()).collect(),
+            margins: floats(&prompt["margins"]),
+        }
+    };
+    file["prompts"].as_array().expect("prompts").iter().map(of).collect()
+}
+
+/// What was seen of one prompt.
+#[derive(Default)]
+struct Seen {
+    /// Largest distance of any of the five largest logits.
+    largest: f32,
+    /// Steps at which another token was chosen, with the oracle's margin.
+    others: Vec<(usize, f32)>,
+    steps: usize,
+}
+
+impl Seen {
+    fn step(&mut self, golden: &Golden, step: usize, choice: u32, logits: &[f32]) {
+        for (id, logit) in &golden.top[step] {
+            self.largest = self.largest.max((logits[*id as usize] - logit).abs());
+        }
+        if choice != golden.tokens[step] {
+            self.others.push((step, golden.margins[step]));
+        }
+        self.steps += 1;
+    }
+}
+
+/// Goes along the oracle's tokens, many at once: the bits are those of one at a time, as other tests say.
+async fn along(model: &mut DeviceModel, golden: &Golden, steps: usize) -> Seen {
+    let mut seen = Seen::default();
+    model.clear().await.expect("an empty state");
+    let choice = model.extend(&golden.prompt).await.expect("a prompt");
+    let logits = model.logits().await.expect("logits");
+    seen.step(golden, 0, choice, &logits);
+    let mut at = 0;
+    while at + 1 < steps {
+        let most = model.tree_rows().min(model.depth_left()) as usize;
+        let chain = &golden.tokens[at..(at + most).min(steps - 1)];
+        let tree = Tree::chain(chain.len()).expect("a chain");
+        let choices = model.verify(chain, &tree).await.expect("a pass");
+        for (row, choice) in choices.iter().enumerate() {
+            let logits = model.verified_logits(row as u32).await.expect("logits");
+            seen.step(golden, at + row + 1, *choice, &logits);
+        }
+        let path: Vec<u32> = (0..chain.len() as u32).collect();
+        model.accept(&path).await.expect("the path");
+        at += chain.len();
+    }
+    seen
+}
+
+async fn model(storage: Storage) -> DeviceModel {
+    let path = std::env::var_os("MRAIL_MODEL").expect("MRAIL_MODEL names no file");
+    let mut source = Seekable::new(File::open(path).expect("the file that MRAIL_MODEL names")).expect("a file");
+    let header = Header::read(&mut source).expect("a GGUF file");
+    let model = Model::read(&header).expect("a model");
+    let config = Config::uniform(model.config.shape, storage, 256, 512, Admission::Look { from: 16 }).expect("sizes");
+    let setups = vec![LayerSetup::plain(config); model.config.layers as usize];
+    let gpu = Rc::new(open().await);
+    let options = Options::of(&gpu);
+    DeviceModel::load(gpu, &mut source, &model, setups, options, |_| ()).await.expect("a model on the device")
+}
+
+/// All prompts and tokens, or those that every run can wait for.
+fn part() -> (usize, usize) {
+    if std::env::var_os("MRAIL_FULL").is_some() { (usize::MAX, 48) } else { (6, 24) }
+}
+
+fn run(storage: Storage, check: impl Fn(&Golden, &Seen)) {
+    pollster::block_on(async {
+        let mut model = model(storage).await;
+        report(&format!("{}", model.gpu().info()));
+        let (prompts, steps) = part();
+        let mut all = 0;
+        for golden in golden().iter().take(prompts) {
+            let seen = along(&mut model, golden, steps).await;
+            report(&format!(
+                "{storage:?} {}: {} steps, logits at most {:.1e} apart, other tokens (step, margin): {:?}",
+                golden.name, seen.steps, seen.largest, seen.others
+            ));
+            assert_eq!(seen.steps, steps);
+            check(golden, &seen);
+            all += seen.steps;
+        }
+        assert!(all > 0);
+    });
+}
+
+#[test]
+#[ignore = "needs a model of 98 MB: MRAIL_MODEL=<SmolLM2-135M-Instruct.Q4_1.gguf>"]
+fn in_f32_tokens_are_the_oracles() {
+    run(Storage::F32, |golden, seen| {
+        assert_eq!(seen.others, [], "{}", golden.name);
+        assert!(seen.largest <= 2e-3, "{}: {}", golden.name, seen.largest);
+    });
+}
+
+#[test]
+#[ignore = "needs a model of 98 MB: MRAIL_MODEL=<SmolLM2-135M-Instruct.Q4_1.gguf>"]
+fn in_f16_only_close_calls_differ() {
+    run(Storage::F16, |golden, seen| {
+        assert!(seen.largest <= 0.1, "{}: {}", golden.name, seen.largest);
+        let clear = seen.others.iter().find(|(_, margin)| *margin > 0.2);
+        assert_eq!(clear, None, "{}: (step, margin)", golden.name);
+    });
+}
+
+#[test]
+fn another_token_or_logit_would_be_seen() {
+    let golden = Golden {
+        name: String::new(),
+        prompt: vec![1],
+        tokens: vec![7],
+        top: vec![vec![(7, 2.0), (3, 1.5)]],
+        margins: vec![0.5],
+    };
+    let mut logits = vec![0.0; 8];
+    (logits[7], logits[3]) = (2.0, 1.5);
+    let mut seen = Seen::default();
+    seen.step(&golden, 0, 7, &logits);
+    assert!(seen.others.is_empty() && seen.largest == 0.0);
+    logits[3] = 1.75;
+    seen.step(&golden, 0, 3, &logits);
+    assert_eq!((seen.others, seen.largest), (vec![(0, 0.5)], 0.25));
+}
