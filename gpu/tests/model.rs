@@ -77,18 +77,15 @@ async fn drafted(model: &mut DeviceModel, tokens: &[u32]) -> Result<End, RunErro
     let mut at = 0;
     while at < tokens.len() {
         let wrong = (tokens[at] + 1) % model.vocabulary();
-        match tokens.get(at + 1).filter(|_| model.depth_left() > 2) {
-            Some(&next) => {
-                let tree = Tree::new(&[0, 0, 1]).map_err(RunError::Path)?;
-                model.verify(&[tokens[at], wrong, next, wrong], &tree).await?;
-                model.accept(&[0, 2]).await?;
-                at += 2;
-            }
-            None => {
-                model.verify(&[tokens[at]], &Tree::chain(1).map_err(RunError::Path)?).await?;
-                model.accept(&[0]).await?;
-                at += 1;
-            }
+        if let Some(&next) = tokens.get(at + 1).filter(|_| model.depth_left() > 2) {
+            let tree = Tree::new(&[0, 0, 1]).map_err(RunError::Path)?;
+            model.verify(&[tokens[at], wrong, next, wrong], &tree).await?;
+            model.accept(&[0, 2]).await?;
+            at += 2;
+        } else {
+            model.verify(&[tokens[at]], &Tree::chain(1).map_err(RunError::Path)?).await?;
+            model.accept(&[0]).await?;
+            at += 1;
         }
     }
     end(model).await

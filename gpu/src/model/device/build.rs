@@ -283,7 +283,9 @@ impl<S: Source> Build<'_, S> {
             };
             let mut source = format!("// {name}\nconst UNIT: u32 = {}u;\nconst K: u32 = {k}u;\n", operand.unit);
             let parts = [ROWS, NUMBER, include_str!("kernels/operand.wgsl"), put, text];
-            parts.iter().for_each(|part| source.push_str(part));
+            for part in parts {
+                source.push_str(part);
+            }
             let all = [operand.fours.put()].into_iter().chain(resources.iter().copied());
             let all: Vec<_> = (0..).zip(all).collect();
             bound.push(self.kernels.bind(self.gpu, "operand", source, &all).await?);
@@ -378,8 +380,8 @@ impl<S: Source> Build<'_, S> {
         let numbers =
             [("D", shape.head_dim), ("DIMS", rope.dims), ("HEADS", shape.heads), ("KV_HEADS", shape.kv_heads)];
         let mut source = numbers.map(|(name, value)| format!("const {name}: u32 = {value}u;\n")).concat();
-        source += &format!("const NEIGHBOURS: bool = {};\n", rope.pairing == Pairing::Neighbours);
-        source += &[ROWS, include_str!("kernels/rope.wgsl")].concat();
+        let pairing = format!("const NEIGHBOURS: bool = {};\n", rope.pairing == Pairing::Neighbours);
+        source += &[&pairing, ROWS, include_str!("kernels/rope.wgsl")].concat();
         let resources = [
             (0, Resource::Read(&rows.attending)),
             (1, Resource::Read(&rows.angles)),

@@ -56,7 +56,7 @@ impl DeviceModel {
         self.gpu.device().create_command_encoder(&CommandEncoderDescriptor::default())
     }
 
-    fn begin<'a>(encoder: &'a mut CommandEncoder) -> ComputePass<'a> {
+    fn begin(encoder: &mut CommandEncoder) -> ComputePass<'_> {
         encoder.begin_compute_pass(&ComputePassDescriptor::default())
     }
 
@@ -71,7 +71,7 @@ impl DeviceModel {
     fn give_blocks(&self, blocks: &Blocks) -> Result<(), RunError> {
         let mut bytes = Vec::new();
         for Which { first, count, out } in &blocks.which {
-            [*first, *count, *out, 0].iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+            bytes.extend([*first, *count, *out, 0].iter().flat_map(|word| word.to_le_bytes()));
             bytes.resize(bytes.len().next_multiple_of(ROWS_STRIDE as usize), 0);
         }
         self.gpu.write(&self.rows.which, 0, &bytes)?;
