@@ -136,3 +136,6 @@ impl DeviceModel {
         self.vectors.iter().chain(self.rows.all()).for_each(Buffer::destroy);
     }
 }
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests;

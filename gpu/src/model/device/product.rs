@@ -247,7 +247,10 @@ impl Text {
         }
         text.push_str("            }\n            }\n");
         if form.quantised() {
-            self.each("            y{i}_{c} += d{i}[half * 2u] * p{i}_{c} + d{i}[half * 2u + 1u] * s{c}[half];\n")?;
+            self.each(
+                "            y{i}_{c} += d{i}[half * 2u] * p{i}_{c};\n            \
+                 y{i}_{c} += d{i}[half * 2u + 1u] * s{c}[half];\n",
+            )?;
         } else {
             self.each("            y{i}_{c} += p{i}_{c};\n")?;
         }

@@ -4,7 +4,7 @@ use super::kernels::ROWS_STRIDE;
 use super::{DeviceModel, RunError, Waiting};
 use crate::attention::{Pass, Tree};
 use crate::decode::{Engine, State};
-use crate::model::rotary::angles;
+use crate::model::cpu::rows::angles;
 use std::ops::Range;
 use wgpu::{Buffer, CommandEncoder, CommandEncoderDescriptor, ComputePass, ComputePassDescriptor};
 
@@ -62,7 +62,8 @@ impl DeviceModel {
 
     /// Gives the device the rows of a pass: tokens, and the angles of their positions.
     fn give(&self, tokens: &[u32], positions: impl Iterator<Item = u32>, blocks: &Blocks) -> Result<(), RunError> {
-        let turns: Vec<[f32; 2]> = positions.flat_map(|position| angles(&self.config.rope, position)).collect();
+        let (cosines, sines) = angles(&self.config.rope, positions);
+        let turns: Vec<[f32; 2]> = cosines.into_iter().zip(sines).map(|(cosine, sine)| [cosine, sine]).collect();
         self.gpu.write(&self.rows.tokens, 0, bytemuck::cast_slice(tokens))?;
         self.gpu.write(&self.rows.angles, 0, bytemuck::cast_slice(&turns))?;
         self.give_blocks(blocks)
