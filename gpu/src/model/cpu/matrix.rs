@@ -160,7 +160,8 @@ mod tests {
                 };
                 p += q * x[j];
             }
-            y += if matrix.form.quantised() { record(u, codes) * p + record(u, codes + 1) * s } else { p };
+            let scaled = matrix.form.quantised();
+            y = if scaled { (y + record(u, codes) * p) + record(u, codes + 1) * s } else { y + p };
         }
         t + y
     }
