@@ -8,9 +8,13 @@ mod kernels;
 mod matrix;
 mod product;
 mod run;
+mod selftest;
+mod tune;
 
 pub use error::RunError;
 pub use product::{Fetch, Shape};
+pub use selftest::self_test;
+pub use tune::{Trial, tune};
 
 pub(super) use matrix::bytes as matrix_bytes;
 
