@@ -197,12 +197,12 @@ impl Head {
         let block: Vec<_> = leaving.clone().map(|position| Stored { position, score: score(position) }).collect();
         let before = self.store.clone();
         let dropped = rank::turn_over(&mut self.store, of.config.store(self.kv) as usize, &block);
-        let row_of = |position: u32| match position.checked_sub(of.start) {
-            Some(row) => (&self.band[first], row as usize),
-            None => {
-                let slot = before.iter().position(|token| token.position == position).unwrap_or_default();
-                (&self.slots[slot / LEN], slot % LEN)
+        let row_of = |position: u32| {
+            if position >= of.start {
+                return (&self.band[first], (position - of.start) as usize);
             }
+            let slot = before.iter().position(|token| token.position == position).unwrap_or_default();
+            (&self.slots[slot / LEN], slot % LEN)
         };
         let dropped = dropped.into_iter().map(|position| {
             let (block, row) = row_of(position);

@@ -49,7 +49,7 @@ impl CpuModel {
         }
         let (network, twins) = (&self.network, &mut self.twins);
         let positions = first..first + tokens.len() as u32;
-        let rows = network.pass(tokens, positions, twins, |twin, rows| twin.extend(rows))?;
+        let rows = network.pass(tokens, positions, twins, Twin::extend)?;
         let (width, vocabulary) = (network.config.width as usize, network.config.vocabulary as usize);
         let last = &rows[rows.len() - width..];
         self.hidden = last.to_vec();

@@ -71,12 +71,12 @@ pub(super) fn products<const N: usize>(input: &Input<'_>, matrices: [&Matrix; N]
         let Job { matrix: Matrix { form, .. }, words, out } = job;
         vectorised(Product { form: *form, words, rows: input.rows(*form), out });
     });
-    let mut done = tiles.into_iter().zip(matrices).map(|(tiles, matrix)| in_rows(tiles, count, matrix.rows));
+    let mut done = tiles.into_iter().zip(matrices).map(|(tiles, matrix)| in_rows(&tiles, count, matrix.rows));
     std::array::from_fn(|_| done.next().unwrap_or_default())
 }
 
 /// From \[groups, rows, 8] to \[rows, 8 groups], without what fills the last group up.
-fn in_rows(tiles: Vec<Lanes<f32>>, count: usize, width: usize) -> Vec<f32> {
+fn in_rows(tiles: &[Lanes<f32>], count: usize, width: usize) -> Vec<f32> {
     let mut out = vec![0.0; count * width];
     for (group, tiles) in tiles.chunks_exact(count).enumerate() {
         for (row, lanes) in tiles.iter().enumerate() {
@@ -140,7 +140,7 @@ mod tests {
         };
         let (mut t, mut y) = (0.0, 0.0);
         for u in 0..matrix.k / unit {
-            if u > 0 && u * unit % 128 == 0 {
+            if u > 0 && (u * unit).is_multiple_of(128) {
                 t += y;
                 y = 0.0;
             }

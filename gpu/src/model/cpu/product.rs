@@ -155,8 +155,8 @@ fn of<C: Codes>(words: &[u32], rows: Rows<'_>, out: &mut [Lanes<f32>]) {
             out[first..first + 4].copy_from_slice(&tile);
             first += 4;
         }
-        for row in first..count {
-            [[out[row]]] = tile::<C, 1, 1>(words, rows, row);
+        for (row, out) in out.iter_mut().enumerate().skip(first) {
+            [[*out]] = tile::<C, 1, 1>(words, rows, row);
         }
     }
 }
