@@ -3,14 +3,19 @@
 //! * [`gguf`] reads the header of a GGUF file, from whatever gives bytes;
 //! * [`Model`] finds in it a transformer of a kind that is known, with every tensor that it needs;
 //! * [`quant`] turns blocks of numbers into f32;
+//! * [`layout`] says how a matrix lies where a model runs, and [`load`] brings it there;
 //! * [`memory`] says what the model takes on a device, and whether that fits, before a byte of the weights is read;
-//! * [`text`] turns text into the model's tokens and back, and a conversation into the text that the model expects.
+//! * [`text`] turns text into the model's tokens and back, and a conversation into the text that the model expects;
+//! * [`seeded`] makes small models of random numbers, for tests.
 
 mod config;
 mod error;
 pub mod gguf;
+pub mod layout;
+pub mod load;
 pub mod memory;
 pub mod quant;
+pub mod seeded;
 pub mod text;
 mod weights;
 

@@ -25,6 +25,7 @@ mod header;
 mod source;
 mod tensor;
 mod value;
+pub(super) mod write;
 
 pub use error::GgufError;
 pub(super) use error::clip;

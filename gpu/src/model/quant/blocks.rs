@@ -40,7 +40,7 @@ pub(super) fn upper_half(bytes: [u8; 2]) -> f32 {
 }
 
 /// Number j of 32 that are written in 16 bytes.
-fn low(bytes: &[u8], j: usize) -> u8 {
+pub(super) fn low(bytes: &[u8], j: usize) -> u8 {
     if j < 16 { bytes[j] & 15 } else { bytes[j - 16] >> 4 }
 }
 
@@ -59,21 +59,21 @@ pub(super) fn q4_1(&[d0, d1, m0, m1, ref bytes @ ..]: &[u8; 20], out: &mut [f32;
 }
 
 /// Number j of 32 whose fifth bits are those of a word.
-fn five(high: u32, bytes: &[u8], j: usize) -> f32 {
-    f32::from(low(bytes, j) | ((high >> j & 1) << 4) as u8)
+pub(super) fn five(high: u32, bytes: &[u8], j: usize) -> u8 {
+    low(bytes, j) | ((high >> j & 1) << 4) as u8
 }
 
 pub(super) fn q5_0(&[d0, d1, h0, h1, h2, h3, ref bytes @ ..]: &[u8; 22], out: &mut [f32; 32]) {
     let (d, high) = (half([d0, d1]), u32::from_le_bytes([h0, h1, h2, h3]));
     for (j, number) in out.iter_mut().enumerate() {
-        *number = d * (five(high, bytes, j) - 16.0);
+        *number = d * (f32::from(five(high, bytes, j)) - 16.0);
     }
 }
 
 pub(super) fn q5_1(&[d0, d1, m0, m1, h0, h1, h2, h3, ref bytes @ ..]: &[u8; 24], out: &mut [f32; 32]) {
     let (d, m, high) = (half([d0, d1]), half([m0, m1]), u32::from_le_bytes([h0, h1, h2, h3]));
     for (j, number) in out.iter_mut().enumerate() {
-        *number = d * five(high, bytes, j) + m;
+        *number = d * f32::from(five(high, bytes, j)) + m;
     }
 }
 
@@ -86,7 +86,7 @@ pub(super) fn q8_0(&[d0, d1, ref bytes @ ..]: &[u8; 34], out: &mut [f32; 32]) {
 
 /// Scale and min of stretch `s` of 8. The first four of each lie in six bits of a byte; the other four have their lower four
 /// bits in the last four bytes, scale below and min above, and their upper two over the six of the first.
-fn scale_and_min(packed: &[u8], s: usize) -> (f32, f32) {
+pub(super) fn scale_and_min(packed: &[u8], s: usize) -> (f32, f32) {
     let (scale, min) = if s < 4 {
         (packed[s] & 63, packed[s + 4] & 63)
     } else {
@@ -97,9 +97,14 @@ fn scale_and_min(packed: &[u8], s: usize) -> (f32, f32) {
 }
 
 /// Number j of 256 in `Q4_K` and `Q5_K`, without what `Q5_K` has above: two stretches of 32 share 32 bytes.
-fn low_of_stretches(bytes: &[u8], j: usize) -> u8 {
+pub(super) fn low_of_stretches(bytes: &[u8], j: usize) -> u8 {
     let byte = bytes[j / 64 * 32 + j % 32];
     if (j / 32).is_multiple_of(2) { byte & 15 } else { byte >> 4 }
+}
+
+/// The same with its fifth bit: byte j holds those of the numbers j of all eight stretches.
+pub(super) fn five_of_stretches(high: &[u8], bytes: &[u8], j: usize) -> u8 {
+    low_of_stretches(bytes, j) | (high[j % 32] >> (j / 32) & 1) << 4
 }
 
 /// What `Q4_K` and `Q5_K` share; `number` gives q.
@@ -121,9 +126,15 @@ pub(super) fn q4_k(&[d0, d1, m0, m1, ref rest @ ..]: &[u8; 144], out: &mut [f32;
 pub(super) fn q5_k(&[d0, d1, m0, m1, ref rest @ ..]: &[u8; 176], out: &mut [f32; 256]) {
     let (packed, rest) = rest.split_at(12);
     let (high, bytes) = rest.split_at(32);
-    // Byte j holds the fifth bits of the numbers j of all eight stretches.
-    let fifth = |j: usize| (high[j % 32] >> (j / 32) & 1) << 4;
-    stretches(half([d0, d1]), half([m0, m1]), packed, out, |j| low_of_stretches(bytes, j) | fifth(j));
+    stretches(half([d0, d1]), half([m0, m1]), packed, out, |j| five_of_stretches(high, bytes, j));
+}
+
+/// Number j of 256 in `Q6_K`: halves of 128 numbers, each of four stretches of 32.
+pub(super) fn six(low: &[u8], high: &[u8], j: usize) -> u8 {
+    let (side, stretch, lane) = (j / 128, j / 32 % 4, j % 32);
+    let byte = low[64 * side + 32 * (stretch % 2) + lane];
+    let lower = if stretch < 2 { byte & 15 } else { byte >> 4 };
+    lower | (high[32 * side + lane] >> (2 * stretch) & 3) << 4
 }
 
 pub(super) fn q6_k(&[ref rest @ .., d0, d1]: &[u8; 210], out: &mut [f32; 256]) {
@@ -131,12 +142,7 @@ pub(super) fn q6_k(&[ref rest @ .., d0, d1]: &[u8; 210], out: &mut [f32; 256]) {
     let (low, rest) = rest.split_at(128);
     let (high, scales) = rest.split_at(64);
     for (j, number) in out.iter_mut().enumerate() {
-        // Halves of 128 numbers, each of four stretches of 32.
-        let (side, stretch, lane) = (j / 128, j / 32 % 4, j % 32);
-        let byte = low[64 * side + 32 * (stretch % 2) + lane];
-        let lower = if stretch < 2 { byte & 15 } else { byte >> 4 };
-        let upper = high[32 * side + lane] >> (2 * stretch) & 3;
         let scale = d * f32::from(scales[j / 16].cast_signed());
-        *number = scale * (f32::from(lower | upper << 4) - 32.0);
+        *number = scale * (f32::from(six(low, high, j)) - 32.0);
     }
 }

@@ -5,6 +5,7 @@
 //! once to f32. Nothing here reads files or knows of tensors.
 
 mod blocks;
+pub(super) mod units;
 
 use std::fmt;
 

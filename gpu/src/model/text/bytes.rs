@@ -11,14 +11,14 @@ const fn stands_for_itself(byte: u8) -> bool {
 
 /// Both ways.
 #[derive(Clone, Debug)]
-pub(super) struct Alphabet {
+pub(in crate::model) struct Alphabet {
     letters: [char; 256],
     /// Bytes of the characters from [`OTHERS`] on.
     others: Vec<u8>,
 }
 
 impl Alphabet {
-    pub(super) fn new() -> Self {
+    pub(in crate::model) fn new() -> Self {
         let others: Vec<u8> = (0..=255).filter(|byte| !stands_for_itself(*byte)).collect();
         let mut letters = std::array::from_fn(|byte| char::from(byte as u8));
         for (letter, byte) in (OTHERS..).zip(&others) {
@@ -28,7 +28,7 @@ impl Alphabet {
     }
 
     /// The character that a byte is written as.
-    pub(super) fn letter(&self, byte: u8) -> char {
+    pub(in crate::model) fn letter(&self, byte: u8) -> char {
         self.letters[usize::from(byte)]
     }
 

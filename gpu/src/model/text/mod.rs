@@ -8,7 +8,7 @@
 //! since with another one the model would read other tokens than it was made for.
 
 mod added;
-mod bytes;
+pub(super) mod bytes;
 mod chat;
 mod encode;
 mod error;
