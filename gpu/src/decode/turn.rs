@@ -185,7 +185,7 @@ impl<'d, E: Engine> Turn<'d, E> {
     async fn anchor(&mut self, position: usize) {
         let rule = self.options.anchors;
         let wanted = rule.prompt && position == self.stats.context
-            || rule.every.is_some_and(|every| position % every.get() == 0)
+            || rule.every.is_some_and(|every| position.is_multiple_of(every.get()))
             || self.parts == Some(position);
         if wanted && self.options.use_map {
             match self.decoder.anchor().await {

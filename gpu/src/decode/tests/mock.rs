@@ -36,7 +36,7 @@ fn mix(hash: u64, token: u32) -> u64 {
 fn choice(hash: u64, [before, last]: [u32; 2]) -> u32 {
     let by_two = mix(mix(SEED, before), last) >> 20;
     let by_all = hash >> 17;
-    (if by_all % 11 == 0 { by_all } else { by_two } % u64::from(VOCABULARY)) as u32
+    (if by_all.is_multiple_of(11) { by_all } else { by_two } % u64::from(VOCABULARY)) as u32
 }
 
 fn last_two(tokens: &[u32]) -> [u32; 2] {
@@ -236,9 +236,11 @@ impl Engine for Mock {
 
     async fn restore(&mut self, state: &State) -> Result<(), MockError> {
         self.call()?;
-        let [a, b, c, d, before, last] = state.hidden[..] else { return misused(true, "a row of another width") };
-        let hash = [a, b, c, d].iter().fold(0, |hash, &part| hash << 16 | u64::from(part as u16));
-        self.point = Point { hash, last: [before as u32, last as u32] };
+        #[allow(clippy::cast_sign_loss, reason = "they were whole numbers from 0 on")]
+        let numbers: Vec<u32> = state.hidden.iter().map(|&number| number as u32).collect();
+        let [a, b, c, d, before, last] = numbers[..] else { return misused(true, "a row of another width") };
+        let hash = [a, b, c, d].iter().fold(0, |hash, &part| hash << 16 | u64::from(part));
+        self.point = Point { hash, last: [before, last] };
         self.layer = state.layers[0].clone();
         Ok(())
     }

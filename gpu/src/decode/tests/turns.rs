@@ -207,8 +207,8 @@ fn a_step_whose_future_is_dropped_is_done_again() {
         // Every other step gets one poll only, the others as many as they want.
         patience = if patience == 1 { 9 } else { 1 };
         let mut step = pin!(turn.next());
-        let polls = (0..patience).map(|_| step.as_mut().poll(&mut Wake::from_waker(Waker::noop())));
-        match polls.filter(Poll::is_ready).next() {
+        let mut polls = (0..patience).map(|_| step.as_mut().poll(&mut Wake::from_waker(Waker::noop())));
+        match polls.find(Poll::is_ready) {
             Some(Poll::Ready(Ok(None))) => break,
             Some(Poll::Ready(Err(error))) => panic!("{error}"),
             _ => {}
