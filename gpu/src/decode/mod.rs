@@ -25,6 +25,7 @@
 mod anchor;
 mod decoder;
 mod draft;
+mod either;
 mod engine;
 mod error;
 mod journal;
@@ -36,6 +37,7 @@ mod turn;
 pub use anchor::{AnchorFault, from_anchor, to_anchor};
 pub use decoder::Decoder;
 pub use draft::Source;
+pub use either::Either;
 pub use engine::{Engine, State};
 pub use error::{AttachError, DecodeError, WriteFault};
 pub use journal::Journal;

@@ -14,6 +14,8 @@ pub mod gguf;
 pub mod layout;
 pub mod load;
 pub mod memory;
+#[doc(hidden)]
+pub mod naive;
 pub mod quant;
 pub mod seeded;
 pub mod text;

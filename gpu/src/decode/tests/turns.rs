@@ -216,3 +216,32 @@ fn a_step_whose_future_is_dropped_is_done_again() {
     }
     assert_eq!(turn.finish().unwrap().ids(), plain(&context, 20, &[]));
 }
+
+#[test]
+fn either_engine_is_the_one_it_holds() {
+    let context = context(7, 60);
+    let whole = plain(&context, 20, &[]);
+    let options = Options { draft: 8, anchors: AnchorRule { prompt: true, ..AnchorRule::NONE }, ..options(20) };
+    for mut either in [Either::A(Mock::default()), Either::B(Slow(Mock::default()))] {
+        let mut waker = Wake::from_waker(Waker::noop());
+        now(either.clear()).unwrap();
+        let mut decoder = Decoder::new(either, vec![layer()]);
+        decoder.attach(Map::create(), None).unwrap();
+        let mut turn = decoder.begin(&context, &options).unwrap();
+        loop {
+            let mut step = pin!(turn.next());
+            let ended = loop {
+                if let Poll::Ready(step) = step.as_mut().poll(&mut waker) {
+                    break step.unwrap().is_none();
+                }
+            };
+            if ended {
+                break;
+            }
+        }
+        assert_eq!((turn.stats().anchors, turn.finish().unwrap().ids()), (1, whole.clone()));
+        let engine = decoder.engine();
+        assert_eq!((engine.vocabulary(), engine.capacity(), engine.tree_rows()), (VOCABULARY, None, 32));
+        assert_eq!(now(decoder.engine_mut().logits()).unwrap().len(), VOCABULARY as usize);
+    }
+}
