@@ -14,8 +14,6 @@ pub mod gguf;
 pub mod layout;
 pub mod load;
 pub mod memory;
-#[doc(hidden)]
-pub mod naive;
 pub mod quant;
 pub mod seeded;
 pub mod text;
