@@ -6,9 +6,11 @@
 //! * [`layout`] says how a matrix lies where a model runs, and [`load`] brings it there;
 //! * [`memory`] says what the model takes on a device, and whether that fits, before a byte of the weights is read;
 //! * [`text`] turns text into the model's tokens and back, and a conversation into the text that the model expects;
+//! * [`cpu`] runs it without a GPU;
 //! * [`seeded`] makes small models of random numbers, for tests.
 
 mod config;
+pub mod cpu;
 mod error;
 pub mod gguf;
 pub mod layout;
