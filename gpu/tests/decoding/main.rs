@@ -13,8 +13,8 @@ use mrail::Map;
 use mrail_gpu::attention::LayerSetup;
 use mrail_gpu::decode::{AnchorRule, Decoder, Engine, Options};
 use mrail_gpu::model::Model;
+use mrail_gpu::model::cpu::{self, CpuModel};
 use mrail_gpu::model::gguf::Header;
-use mrail_gpu::model::naive::Naive as CpuModel;
 use mrail_gpu::model::seeded::Seeded;
 use mrail_gpu::state::{Admission, Config, Memory, Storage};
 use pollster::block_on;
@@ -51,7 +51,9 @@ fn decoder(kept: Kept) -> Decoder<CpuModel> {
         Kept::Native => Config::new(shape, Storage::F32, Memory::Native),
     };
     let setups = vec![LayerSetup::plain(config.expect("sizes")); model.config.layers as usize];
-    let engine = CpuModel::load(&mut &file[..], model, setups.clone()).expect("memory");
+    // Tests share the machine's cores already.
+    let one = cpu::Options { threads: Some(1), ..cpu::Options::default() };
+    let engine = CpuModel::load(&mut &file[..], &model, setups.clone(), one, |_| ()).expect("memory");
     Decoder::new(engine, setups)
 }
 
