@@ -1,6 +1,6 @@
 //! Matrices in memory, and their products with rows, over several cores.
 
-use super::product::{Lanes, Rows, product};
+use super::product::{Lanes, Product, Rows};
 use crate::model::gguf::{Source, Tensor};
 use crate::model::layout::{Form, GROUP, buffer_words, number};
 use crate::model::load::{self, LoadError};
@@ -68,11 +68,8 @@ pub(super) fn products<const N: usize>(input: &Input<'_>, matrices: [&Matrix; N]
         jobs.extend(words.zip(tiles.chunks_mut(groups * count)).map(|(words, out)| Job { matrix, words, out }));
     }
     each(&mut jobs, |job| {
-        let (form, rows) = (job.matrix.form, input.rows(job.matrix.form));
-        vectorised(
-            #[inline(always)]
-            || product(form, job.words, rows, job.out),
-        );
+        let Job { matrix: Matrix { form, .. }, words, out } = job;
+        vectorised(Product { form: *form, words, rows: input.rows(*form), out });
     });
     let mut done = tiles.into_iter().zip(matrices).map(|(tiles, matrix)| in_rows(tiles, count, matrix.rows));
     std::array::from_fn(|_| done.next().unwrap_or_default())
