@@ -2,21 +2,26 @@
 
 use crate::args::{Backend, EngineArgs, Kv};
 use crate::error::{Exit, Failure, Result};
-use crate::output::count;
+use crate::output::{bytes, count};
 use crate::progress::Progress;
-use mrail_gpu::attention::LayerSetup;
+use mrail_gpu::attention::{LayerSetup, Wanted};
+use mrail_gpu::decode::Either;
+use mrail_gpu::device::{Gpu, Options as GpuOptions, Software};
 use mrail_gpu::model::Model;
 use mrail_gpu::model::cpu::{self, CpuModel};
+use mrail_gpu::model::device::{self, DeviceModel, RunError, self_test, tune};
 use mrail_gpu::model::gguf::{Header, Seekable};
+use mrail_gpu::model::memory::Needs;
 use mrail_gpu::model::text::{Chat, TextError, Tokenizer};
 use mrail_gpu::state::{Admission, Carrier, Config, Memory, Storage, params};
 use std::fs::File;
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// What runs the model. The device's engine comes beside the CPU's here, as `Either` of the two.
-pub(crate) type AnyEngine = CpuModel;
+pub(crate) type AnyEngine = Either<DeviceModel, CpuModel>;
 
 /// A model with what belongs to it.
 pub(crate) struct Loaded {
@@ -105,15 +110,31 @@ fn carriers(path: &Path, model: &Model) -> Result<Vec<Carrier>> {
     params::read(&bytes, &shapes).map_err(|error| Failure::unreadable(path)(&error))
 }
 
-/// The engine that the arguments ask for, and what it is in words.
+/// Loads the model on the device that was asked for, and says what that is. By itself it takes a GPU, and the CPU where there is
+/// none: software that stands for a GPU is slower than the CPU without it.
 fn engine(
     args: &EngineArgs,
     source: &mut Seekable<File>,
     model: &Model,
     layers: &[LayerSetup],
 ) -> Result<(AnyEngine, String)> {
-    if args.backend == Backend::Gpu {
-        return Err(Failure::new(Exit::Engine, "--backend gpu: this program does not run models on GPUs yet"));
+    let wanted = match args.backend {
+        Backend::Cpu => None,
+        Backend::Gpu => Some(Software::Last),
+        Backend::Auto => Some(Software::Never),
+    };
+    let gpu =
+        wanted.map(|software| pollster::block_on(Gpu::request(&GpuOptions { software, ..GpuOptions::default() })));
+    match gpu {
+        Some(Ok(gpu)) => {
+            let gpu = Rc::new(gpu);
+            let name = gpu.info().to_string();
+            let loaded = pollster::block_on(on_device(gpu, source, model, layers));
+            let engine = loaded.map_err(|error| Failure::new(Exit::Engine, format!("{name}: {error}")))?;
+            return Ok((Either::A(engine), name));
+        }
+        Some(Err(error)) if args.backend == Backend::Gpu => return Err(Failure::new(Exit::Engine, error)),
+        _ => {}
     }
     let mut bar = Progress::new("loading", 0);
     let loaded = CpuModel::load(source, model, layers.to_vec(), cpu::Options::default(), |progress| {
@@ -122,5 +143,34 @@ fn engine(
     });
     let engine = loaded.map_err(|error| Failure::new(Exit::Engine, error))?;
     let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    Ok((engine, format!("CPU, {}", count(threads, "thread"))))
+    Ok((Either::B(engine), format!("CPU, {}", count(threads, "thread"))))
 }
+
+/// Says what memory is needed before a byte of weights is read, sees that the device computes as it should, tries the shapes of
+/// products out, and loads.
+async fn on_device(
+    gpu: Rc<Gpu>,
+    source: &mut Seekable<File>,
+    model: &Model,
+    layers: &[LayerSetup],
+) -> std::result::Result<DeviceModel, RunError> {
+    let start = Instant::now();
+    let (shapes, _) = tune(&gpu, || start.elapsed().as_secs_f64()).await?;
+    let options =
+        device::Options { shapes, capacity: model.config.context.min(MOST_NATIVE), ..device::Options::of(&gpu) };
+    self_test(&gpu, options).await?;
+    let wanted = Wanted { rows: options.tree_rows, pass_rows: options.pass_rows, capacity: options.capacity };
+    let needs = Needs::of(gpu.limits(), model, layers, wanted)?;
+    let mut bar = Progress::new("loading", 0);
+    bar.say(bytes(needs.total()));
+    let loaded = DeviceModel::load(gpu, source, model, layers.to_vec(), options, |progress| {
+        bar.of(progress.total);
+        bar.at(progress.done);
+    });
+    let mut engine = loaded.await?;
+    engine.check_grouping().await?;
+    Ok(engine)
+}
+
+/// Tokens that a native cache is made for at most: it takes memory whether they come or not.
+const MOST_NATIVE: u32 = 4096;

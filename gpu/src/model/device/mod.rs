@@ -19,7 +19,7 @@ pub use tune::{Trial, tune};
 pub(super) use matrix::bytes as matrix_bytes;
 
 use super::ModelConfig;
-use crate::attention::{Attention, Tree};
+use crate::attention::{Attention, SelfTest, Tree};
 use crate::device::{Gpu, TEXEL_BYTES};
 use build::{Layer, Rows};
 use kernels::Bound;
@@ -115,6 +115,12 @@ impl DeviceModel {
     /// How it is run.
     pub fn options(&self) -> Options {
         self.options
+    }
+
+    /// Sees whether attention's kernels give the same bits however rows are grouped, and takes fewer rows at once where they do not.
+    /// The state is empty afterwards.
+    pub async fn check_grouping(&mut self) -> Result<SelfTest, RunError> {
+        Ok(self.attention.self_test(&self.gpu).await?)
     }
 
     /// Passes through the layers so far.
