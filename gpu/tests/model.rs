@@ -4,7 +4,7 @@ pub mod common;
 
 use common::bits::same_bits;
 use mrail_gpu::attention::{LayerSetup, Tree};
-use mrail_gpu::decode::{Engine, State};
+use mrail_gpu::decode::{self, AnchorRule, Decoder, Engine, State};
 use mrail_gpu::device::Gpu;
 use mrail_gpu::model::cpu::{self, CpuModel};
 use mrail_gpu::model::device::{DeviceModel, Fetch, Options, RunError, Shape};
@@ -108,11 +108,15 @@ async fn drafted(model: &mut DeviceModel, tokens: &[u32]) -> Result<End, RunErro
     end(model).await
 }
 
-async fn grouping(gpu: &Rc<Gpu>, seeded: &Seeded, shapes: [Shape; 2], surprise: bool) -> Result<End, RunError> {
+async fn grouping(
+    gpu: &Rc<Gpu>,
+    seeded: &Seeded,
+    shapes: [Shape; 2],
+    (surprise, count): (bool, u32),
+) -> Result<End, RunError> {
     let options = Options { tree_rows: 8, pass_rows: 64, shapes, ..Options::of(gpu) };
     let mut model = load(gpu, seeded, options, surprise).await?;
-    // Past the store's end.
-    let tokens = tokens(if LIGHT { 150 } else { 230 }, seeded.vocabulary);
+    let tokens = tokens(count, seeded.vocabulary);
     let whole = in_chunks(&mut model, &tokens, usize::MAX).await?;
     assert_ne!(whole.logits.first(), whole.logits.last());
     let what = |how: &str| format!("{:?}, {how}", seeded.element);
@@ -139,6 +143,9 @@ fn shapes(fetch: Fetch) -> [Shape; 2] {
     ]
 }
 
+/// Past the store's end.
+const COUNT: u32 = if LIGHT { 150 } else { 230 };
+
 /// Test devices are used by one test; the model wants to share its own.
 async fn own() -> Rc<Gpu> {
     Rc::new(common::harness::open().await)
@@ -149,10 +156,10 @@ device_tests! {
         let gpu = own().await;
         let defaults = Options::of(&gpu).shapes;
         let seeded = Seeded::default();
-        let first = grouping(&gpu, &seeded, defaults, false).await?;
+        let first = grouping(&gpu, &seeded, defaults, (false, COUNT)).await?;
         // Neither does what products are made of.
         for fetch in [Fetch::Buffer, Fetch::Texture] {
-            grouping(&gpu, &seeded, shapes(fetch), false).await?.check(&first, "another shape");
+            grouping(&gpu, &seeded, shapes(fetch), (false, COUNT)).await?.check(&first, "another shape");
         }
         Ok(())
     }
@@ -160,18 +167,61 @@ device_tests! {
     async fn nor_do_surprises() -> Result<(), RunError> {
         let gpu = own().await;
         let seeded = Seeded { architecture: Architecture::Qwen2, tied: false, ..Seeded::default() };
-        grouping(&gpu, &seeded, Options::of(&gpu).shapes, true).await.map(|_| ())
+        grouping(&gpu, &seeded, Options::of(&gpu).shapes, (true, COUNT)).await.map(|_| ())
+    }
+
+    async fn drafts_and_maps_change_nothing() -> Result<(), RunError> {
+        let gpu = own().await;
+        let seeded = Seeded::default();
+        let options = Options { tree_rows: 8, pass_rows: 64, ..Options::of(&gpu) };
+        let model = load(&gpu, &seeded, options, true).await?;
+        let setups = made(&seeded, true).2;
+        let mut decoder = Decoder::new(model, setups);
+        for start in 0..if LIGHT { 1 } else { 4 } {
+            // Twice the same, so that the conversation drafts; across an edge of the band.
+            let half = tokens(50 + 5 * start, seeded.vocabulary);
+            let context = [&half[..], &half[..]].concat();
+            let mut plain: Option<(Vec<u32>, Vec<f32>)> = None;
+            let mut drafted = 0;
+            for draft in [0, 1, 7] {
+                decoder.engine_mut().clear().await?;
+                let options = decode::Options { max_new: 20, draft, ..decode::Options::default() };
+                let outcome = decoder.generate(&context, &options).await.expect("an answer");
+                let found = (outcome.ids(), decoder.engine_mut().logits().await?);
+                drafted += outcome.stats.drafted;
+                let wanted = plain.get_or_insert_with(|| found.clone());
+                assert_eq!(wanted.0, found.0, "drafts of {draft}");
+                assert_eq!(same_bits(&found.1, &wanted.1), Ok(()), "drafts of {draft}");
+            }
+            assert!(drafted > 0, "nothing was drafted");
+        }
+        // An anchor at a prompt's end, from which nothing is evaluated to choose.
+        decoder.attach(mrail::Map::create(), None).expect("an empty map");
+        let context = tokens(70, seeded.vocabulary);
+        let anchors = AnchorRule { prompt: true, ..AnchorRule::NONE };
+        let options = |max_new| decode::Options { max_new, draft: 0, anchors, ..decode::Options::default() };
+        let first = decoder.generate(&context, &options(1)).await.expect("an answer");
+        assert_eq!((first.stats.evaluated, first.stats.anchors), (70, 1));
+        decoder.engine_mut().clear().await?;
+        let longer = decoder.generate(&context, &options(3)).await.expect("an answer");
+        assert_eq!((longer.stats.restored, longer.stats.evaluated), (70, 2), "{:?}", longer.stats);
+        decoder.engine_mut().clear().await?;
+        decoder.detach();
+        let alone = decoder.generate(&context, &options(3)).await.expect("an answer");
+        assert_eq!(longer.ids(), alone.ids());
+        Ok(())
     }
 
     #[cfg_attr(target_arch = "wasm32", ignore = "natively only")]
-    async fn every_kind_of_weight_runs() -> Result<(), RunError> {
+    async fn every_form_of_weights_runs() -> Result<(), RunError> {
         let gpu = own().await;
-        for element in Element::ALL {
+        // One of each form: those of one form share their kernels, and differ in what the layout's own tests see.
+        for element in [Element::F32, Element::F16, Element::Bf16, Element::Q4_1, Element::Q8_0, Element::Q6K] {
             let wide = element.block_len() == 256;
             let (width, head_dim, feed_forward) = if wide { (256, 64, 256) } else { (64, 16, 96) };
             let seeded = Seeded { element, embedding: element, width, head_dim, feed_forward, ..Seeded::default() };
-            let a = grouping(&gpu, &seeded, shapes(Fetch::Texture), false).await?;
-            grouping(&gpu, &seeded, shapes(Fetch::Buffer), false).await?.check(&a, "from buffers");
+            let a = grouping(&gpu, &seeded, shapes(Fetch::Texture), (false, 40)).await?;
+            grouping(&gpu, &seeded, shapes(Fetch::Buffer), (false, 40)).await?.check(&a, "from buffers");
         }
         Ok(())
     }

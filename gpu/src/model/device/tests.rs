@@ -17,7 +17,7 @@ fn code(form: Form, words: &[u32], (row, u, j): (usize, usize, usize), k: usize)
     let word = words[((row / 8 * (k / unit) + u) * record + j / each) * 8 + row % 8];
     match form {
         Form::Nibbles => (word >> (4 * (j % each)) & 15) as f32,
-        Form::Bytes { .. } => f32::from((word >> (8 * (j % each))) as u8 as i8),
+        Form::Bytes { .. } => f32::from(((word >> (8 * (j % each))) as u8).cast_signed()),
         _ => number(form, words, k as u32, row, u * unit + j),
     }
 }
@@ -56,7 +56,7 @@ fn products_are_those_of_the_text() {
         let gpu = Gpu::request(&Options::default()).await.unwrap();
         for element in Element::ALL {
             let (width, head_dim, feed_forward) = (256, 64, 512);
-            let seeded = Seeded { element, width, head_dim, feed_forward, ..Seeded::default() };
+            let seeded = Seeded { width, head_dim, feed_forward, element, ..Seeded::default() };
             let file = seeded.file();
             let header = Header::parse(&file, file.len() as u64).unwrap();
             let tensor = header.tensor("blk.0.ffn_down.weight").unwrap();
