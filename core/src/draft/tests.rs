@@ -127,6 +127,13 @@ fn check(rail: &mut Rail, twin: &Twin, context: &[u32], budget: usize, state: Op
     if let Err(why) = compare(tree.tokens(), tree.parents(), &trie, budget) {
         panic!("{why}; context {context:?}, budget {budget}, state {state:?}, log {:?}", twin.log);
     }
+    // The weights that nodes say they have are those of their paths.
+    let weights = tree.paths().map(|path| trie.at(&path).map(|node| node.weight.to_bits()));
+    assert!(
+        weights.eq(tree.weights().map(|weight| Some(weight.to_bits()))),
+        "{:?}",
+        tree.weights().collect::<Vec<_>>()
+    );
 }
 
 #[derive(Clone, Debug)]

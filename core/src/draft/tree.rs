@@ -18,6 +18,8 @@ use core::cmp::Reverse;
 pub struct DraftTree {
     tokens: Vec<u32>,
     parents: Vec<i32>,
+    /// Of each node the weight's bits, by which weights are equal or not.
+    weights: Vec<u64>,
 }
 
 impl DraftTree {
@@ -39,6 +41,12 @@ impl DraftTree {
     /// The index of each node's parent; -1 for what follows the context directly.
     pub fn parents(&self) -> &[i32] {
         &self.parents
+    }
+
+    /// What each node weighs: the sum that it was chosen by, never more than its parent's. Trees of several logs are made one
+    /// by these.
+    pub fn weights(&self) -> impl ExactSizeIterator<Item = f64> + '_ {
+        self.weights.iter().map(|&bits| f64::from_bits(bits))
     }
 
     /// Tokens and parents, owned.
@@ -81,6 +89,7 @@ impl DraftTree {
     pub(super) fn clear(&mut self) {
         self.tokens.clear();
         self.parents.clear();
+        self.weights.clear();
     }
 }
 
@@ -155,12 +164,13 @@ impl Search {
             self.branch(log, ranks, 0, 0, -1);
         }
         while tree.len() < budget
-            && let Some((_, Reverse(token), Reverse(node))) = self.heap.pop()
+            && let Some((weight, Reverse(token), Reverse(node))) = self.heap.pop()
             && let Some(&node) = self.nodes.get(node as usize)
         {
             let Ok(index) = i32::try_from(tree.len()) else { return };
             tree.tokens.push(token);
             tree.parents.push(node.parent);
+            tree.weights.push(weight);
             if tree.len() < budget {
                 self.branch(log, ranks, node.first, node.depth + 1, index);
             }

@@ -13,9 +13,9 @@ pub struct Tree {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Node {
-    pub(super) depth: u32,
-    pub(super) parent: Option<u32>,
+pub(crate) struct Node {
+    pub(crate) depth: u32,
+    pub(crate) parent: Option<u32>,
 }
 
 /// Why rows make no tree.
@@ -122,7 +122,7 @@ impl Tree {
         before.map(|_| ()).ok_or(TreeError::Path { at: 0, row: None })
     }
 
-    pub(super) fn nodes(&self) -> &[Node] {
+    pub(crate) fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 }

@@ -16,6 +16,8 @@ pub mod gguf;
 pub mod layout;
 pub mod load;
 pub mod memory;
+#[doc(hidden)]
+pub mod naive;
 pub mod quant;
 mod rotary;
 pub mod seeded;

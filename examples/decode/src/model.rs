@@ -1,0 +1,117 @@
+//! A model, ready to be run.
+
+use crate::args::{Backend, EngineArgs, Kv};
+use crate::error::{Exit, Failure, Result};
+use mrail_gpu::attention::LayerSetup;
+use mrail_gpu::model::Model;
+use mrail_gpu::model::gguf::{Header, Seekable};
+use mrail_gpu::model::naive::Naive;
+use mrail_gpu::model::text::{Chat, TextError, Tokenizer};
+use mrail_gpu::state::{Admission, Carrier, Config, Memory, Storage, params};
+use std::fs::File;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// What runs the model. The device's engine comes beside the CPU's here, as `Either` of the two.
+pub(crate) type AnyEngine = Naive;
+
+/// A model with what belongs to it.
+pub(crate) struct Loaded {
+    /// The engine, until a session takes it.
+    pub(crate) engine: Option<AnyEngine>,
+    pub(crate) layers: Vec<LayerSetup>,
+    pub(crate) tokenizer: Tokenizer,
+    /// The chat template, or why there is none.
+    pub(crate) chat: std::result::Result<Chat, TextError>,
+    pub(crate) name: String,
+    /// What runs it, in words.
+    pub(crate) adapter: String,
+    /// The longest context whose answer is that of native attention; none where every answer is.
+    pub(crate) exact_until: Option<u64>,
+    pub(crate) has_carriers: bool,
+    /// How long loading took.
+    pub(crate) load: Duration,
+}
+
+impl Loaded {
+    /// Bytes of the layers' state after so many tokens, which in a state of one size do not matter.
+    pub(crate) fn state_bytes(&self, tokens: usize) -> u64 {
+        let of = |setup: &LayerSetup| {
+            let (config, shape) = (&setup.config, setup.config.shape());
+            let kept = |head| {
+                config.schedule().most_in_band().map_or(tokens as u64, |band| u64::from(band + config.store(head)))
+            };
+            let rows: u64 = (0..shape.kv_heads as usize).map(kept).sum();
+            rows * 2 * u64::from(shape.head_dim * config.storage().size()) + setup.carrier.state_bytes(shape)
+        };
+        self.layers.iter().map(of).sum()
+    }
+}
+
+/// Loads the model that the arguments name.
+pub(crate) fn load(args: &EngineArgs) -> Result<Loaded> {
+    let started = Instant::now();
+    let path = args.model();
+    let unreadable = Failure::unreadable(path);
+    let file = File::open(path).map_err(|error| unreadable(&error))?;
+    let mut source = Seekable::new(file).map_err(|error| unreadable(&error))?;
+    let header = Header::read(&mut source).map_err(|error| unreadable(&error))?;
+    let model = Model::read(&header).map_err(|error| unreadable(&error))?;
+    let tokenizer = Tokenizer::from_header(&header).map_err(|error| unreadable(&error))?;
+    let name = header.get("general.name").and_then(|name| name.as_str().map(ToOwned::to_owned));
+    let name = name.unwrap_or_else(|| path.file_name().unwrap_or_default().to_string_lossy().into_owned());
+
+    let layers = layers(args, &model)?;
+    let (engine, adapter) = engine(args, &mut source, model, &layers)?;
+    let exact_until = layers.iter().filter_map(|layer| layer.config.exact_until()).min();
+    Ok(Loaded {
+        engine: Some(engine),
+        has_carriers: args.carriers.is_some(),
+        layers,
+        tokenizer,
+        chat: Chat::from_header(&header),
+        name,
+        adapter,
+        exact_until,
+        load: started.elapsed(),
+    })
+}
+
+/// What each layer's attention keeps.
+fn layers(args: &EngineArgs, model: &Model) -> Result<Vec<LayerSetup>> {
+    let shape = model.config.shape;
+    let storage = if args.kv == Kv::F32 { Storage::F32 } else { Storage::F16 };
+    let config = if args.native {
+        Config::new(shape, storage, Memory::Native)
+    } else {
+        // What scores the tokens that leave the band does not matter as long as the store has room for all of them.
+        Config::uniform(shape, storage, args.band, args.store, Admission::Look { from: 16 })
+    };
+    let config = config.map_err(|error| Failure::new(Exit::Usage, error))?;
+    let count = model.config.layers as usize;
+    let carriers = match &args.carriers {
+        Some(path) => carriers(path, model)?,
+        None => vec![Carrier::None; count],
+    };
+    Ok(carriers.into_iter().map(|carrier| LayerSetup::plain(config.clone()).with_carrier(carrier)).collect())
+}
+
+fn carriers(path: &Path, model: &Model) -> Result<Vec<Carrier>> {
+    let bytes = std::fs::read(path).map_err(|error| Failure::unreadable(path)(&error))?;
+    let shapes = vec![model.config.shape; model.config.layers as usize];
+    params::read(&bytes, &shapes).map_err(|error| Failure::unreadable(path)(&error))
+}
+
+/// The engine that the arguments ask for, and what it is in words.
+fn engine(
+    args: &EngineArgs,
+    source: &mut Seekable<File>,
+    model: Model,
+    layers: &[LayerSetup],
+) -> Result<(AnyEngine, String)> {
+    if args.backend == Backend::Gpu {
+        return Err(Failure::new(Exit::Engine, "--backend gpu: this program does not run models on GPUs yet"));
+    }
+    let engine = Naive::load(source, model, layers.to_vec()).map_err(|error| Failure::new(Exit::Engine, error))?;
+    Ok((engine, "CPU".to_owned()))
+}
