@@ -92,4 +92,5 @@ pub mod attention;
 pub mod decode;
 pub mod device;
 pub mod model;
+mod parallel;
 pub mod state;

@@ -31,7 +31,7 @@ Exit codes:
 #[derive(Debug, Parser)]
 #[command(
     name = "mrail-decode", version, after_help = NOTES, max_term_width = 100, disable_help_subcommand = true,
-    args_conflicts_with_subcommands = true, subcommand_negates_reqs = true
+    args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, args_override_self = true
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -43,6 +43,9 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Write a map: the model's answers to the prompts of a file
+    ///
+    /// Killed, it has kept all answers but the last, and goes on from there when it is run again.
+    #[command(args_override_self = true)]
     Make(Make),
 }
 
@@ -54,7 +57,7 @@ pub(crate) struct Ask {
     #[command(flatten)]
     pub(crate) saying: Saying,
     /// The own map, which answers and grows; it is made where there is none. `off`: no map at all
-    #[arg(long, value_name = "FILE|off", overrides_with = "map")]
+    #[arg(long, value_name = "FILE|off")]
     pub(crate) map: Option<PathBuf>,
     /// Another map, which only drafts; may be given several times
     #[arg(long, value_name = "FILE")]

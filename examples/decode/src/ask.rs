@@ -3,12 +3,14 @@
 use crate::args::Ask;
 use crate::chat::Conversation;
 use crate::error::{Exit, Failure, Result};
+use crate::files::OwnMap;
 use crate::model::Loaded;
 use crate::output::{self, FAINT, STRONG, Speech, note};
 use crate::session::Session;
 use crate::{files, model, report};
 use mrail_gpu::model::text::Special;
 use std::io::{BufRead, Write};
+use std::path::Path;
 
 pub(crate) fn run(ask: &Ask) -> Result<()> {
     // What is wrong with the files is told before a model is loaded.
@@ -20,7 +22,9 @@ pub(crate) fn run(ask: &Ask) -> Result<()> {
     if ask.complete && tokens.is_none() && text.is_none() {
         return Err(Failure::new(Exit::Usage, "--complete goes on with a text: give it as --prompt or --file"));
     }
-    let session = &mut Session::open(model::load(&ask.engine)?, ask)?;
+    let own = ask.map.as_deref().filter(|map| *map != Path::new("off"));
+    let own = own.map(|path| OwnMap::open(path, &ask.engine)).transpose()?;
+    let session = &mut Session::open(model::load(&ask.engine)?, ask, own)?;
     match (tokens, text) {
         (Some(context), _) => answer(session, ask, &context).map(|_| ()),
         (None, Some(text)) => {
@@ -36,7 +40,7 @@ pub(crate) fn run(ask: &Ask) -> Result<()> {
 }
 
 /// A list of token ids from a file.
-fn ids(path: &std::path::Path) -> Result<Vec<u32>> {
+fn ids(path: &Path) -> Result<Vec<u32>> {
     let usage =
         |what: &dyn std::fmt::Display| Failure::of_file(Exit::Usage, path, format!("no list of token ids: {what}"));
     serde_json::from_str(&files::text(path)?).map_err(|error| usage(&error))

@@ -1,6 +1,8 @@
 //! Maps in files, which grow.
 
+use crate::args::EngineArgs;
 use crate::error::{Exit, Failure, Result};
+use crate::identity::Identity;
 use mrail::map::OpenError;
 use mrail::record::NotAMap;
 use mrail::tail::Tail;
@@ -9,7 +11,7 @@ use mrail_gpu::decode::Journal;
 use std::fmt::Display;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The file of the own map, locked against other writers.
 #[derive(Debug)]
@@ -24,8 +26,29 @@ impl Journal for MapFile {
     }
 }
 
+/// The own map with its file, before there is a model.
+#[derive(Debug)]
+pub(crate) struct OwnMap {
+    pub(crate) path: PathBuf,
+    pub(crate) identity: Identity,
+    pub(crate) map: Map<'static>,
+    pub(crate) file: MapFile,
+    /// Whether the file was made now.
+    pub(crate) new: bool,
+}
+
+impl OwnMap {
+    /// Opens or makes the file. That it is another model's is told before that model is loaded.
+    pub(crate) fn open(path: &Path, engine: &EngineArgs) -> Result<Self> {
+        let identity = Identity::of(engine)?;
+        identity.check(path)?;
+        let (map, file, new) = open_own(path)?;
+        Ok(Self { path: path.to_owned(), identity, map, file, new })
+    }
+}
+
 /// The own map. A file that is missing is made; returns whether it was.
-pub(crate) fn open_own(path: &Path) -> Result<(Map<'static>, MapFile, bool)> {
+fn open_own(path: &Path) -> Result<(Map<'static>, MapFile, bool)> {
     let refused = |what: &dyn Display| Failure::of_file(Exit::Refused, path, what);
     let mut file = OpenOptions::new()
         .read(true)

@@ -19,7 +19,7 @@ pub(crate) struct Identity {
 
 impl Identity {
     /// Reads all of the model's file, and of the carriers'.
-    pub(crate) fn of(args: &EngineArgs, adapter: &str) -> Result<Self> {
+    pub(crate) fn of(args: &EngineArgs) -> Result<Self> {
         let digest = |path: &Path| digest(path).map_err(|error| Failure::unreadable(path)(&error));
         let (hash, bytes) = digest(args.model())?;
         let carriers = args.carriers.as_deref().map(|path| digest(path).map(|(hash, _)| hash)).transpose()?;
@@ -33,7 +33,6 @@ impl Identity {
         let value = json!({
             "model": { "name": name, "bytes": bytes, "blake2b": hash },
             "numerics": { "arithmetic": "f32", "kv": kv, "memory": memory },
-            "written_by": { "program": concat!("mrail-decode ", env!("CARGO_PKG_VERSION")), "adapter": adapter },
         });
         Ok(Self { value })
     }
@@ -51,27 +50,32 @@ impl Identity {
             Err(error) => return Err(Failure::unreadable(&path)(&error)),
         };
         let there: Value = serde_json::from_slice(&text).map_err(|error| Failure::unreadable(&path)(&error))?;
-        for part in
-            [&["model", "blake2b"][..], &["numerics", "arithmetic"], &["numerics", "kv"], &["numerics", "memory"]]
-        {
-            let get = |value: &Value| part.iter().try_fold(value.clone(), |value, key| value.get(key).cloned());
-            let (theirs, ours) = (get(&there), get(&self.value));
+        for (whose, key, what) in [
+            ("another model", "/model/blake2b", "the model's hash"),
+            ("other numerics", "/numerics/arithmetic", "arithmetic"),
+            ("other numerics", "/numerics/kv", "--kv"),
+            ("another memory", "/numerics/memory", "memory"),
+        ] {
+            let [theirs, ours] = [&there, &self.value].map(|value| value.pointer(key).unwrap_or(&Value::Null));
             if theirs != ours {
-                let [theirs, ours] = [theirs, ours].map(|value| value.unwrap_or_default().to_string());
-                let what = format!(
-                    "holds the answers of another {}: {theirs} wrote it, this is {ours} ({}); give it as --foreign, to draft only",
-                    part[0],
+                let told = format!(
+                    "holds answers of {whose} ({what}: {theirs}, and not {ours}, says {}); give it as --foreign, to draft only",
                     path.display()
                 );
-                return Err(Failure::of_file(Exit::Refused, map, what));
+                return Err(Failure::of_file(Exit::Refused, map, told));
             }
         }
         Ok(())
     }
 
-    /// Writes what stands beside a new map.
-    pub(crate) fn write(&self, map: &Path) -> io::Result<()> {
-        std::fs::write(Self::path(map), format!("{:#}\n", self.value))
+    /// Writes what stands beside a new map, and what ran the model.
+    pub(crate) fn write(&self, map: &Path, adapter: &str) -> io::Result<()> {
+        let mut value = self.value.clone();
+        if let Value::Object(object) = &mut value {
+            let program = concat!("mrail-decode ", env!("CARGO_PKG_VERSION"));
+            object.insert("written_by".into(), json!({ "program": program, "adapter": adapter }));
+        }
+        std::fs::write(Self::path(map), format!("{value:#}\n"))
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::args::Make;
 use crate::chat::Conversation;
 use crate::error::{Exit, Failure, Result};
+use crate::files::OwnMap;
 use crate::identity::Identity;
 use crate::model::Loaded;
 use crate::output::{bytes, count, note};
@@ -27,23 +28,22 @@ enum Prompt {
 pub(crate) fn run(make: &Make) -> Result<()> {
     let mut prompts = prompts(&make.prompts)?;
     prompts.truncate(make.limit.unwrap_or(usize::MAX));
-    let model = model::load(&make.engine)?;
-    let identity = Identity::of(&make.engine, &model.adapter)?;
-    let mut session = Session::new(model, &make.saying, AnchorRule::NONE)?;
-    session.attach(&make.out, &identity)?;
+    let own = OwnMap::open(&make.out, &make.engine)?;
+    let mut session = Session::new(model::load(&make.engine)?, &make.saying, AnchorRule::NONE)?;
+    session.attach(own)?;
 
     let started = Instant::now();
     let mut bar = Progress::new("making", prompts.len() as u64);
     let (mut known, mut made, mut tokens, mut evaluated) = (0, 0, 0, 0);
     for (done, prompt) in (0..).zip(&prompts) {
         bar.at(done);
-        let context =
-            context(&session.model, prompt).map_err(|failure| of_line(failure, &make.prompts, done as usize + 1))?;
+        let in_line = |failure| of_prompt(failure, &make.prompts, done as usize + 1);
+        let context = context(&session.model, prompt).map_err(in_line)?;
         if session.knows(&context) {
             known += 1;
             continue;
         }
-        let answered = session.answer(&context, |_| Ok(()))?;
+        let answered = session.answer(&context, |_| Ok(())).map_err(in_line)?;
         made += 1;
         tokens += answered.outcome.tokens.len();
         evaluated += answered.outcome.stats.evaluated;
@@ -73,7 +73,7 @@ pub(crate) fn run(make: &Make) -> Result<()> {
     Ok(())
 }
 
-fn of_line(failure: Failure, path: &Path, number: usize) -> Failure {
+fn of_prompt(failure: Failure, path: &Path, number: usize) -> Failure {
     match failure {
         Failure::Said { exit, text } => Failure::of_file(exit, path, format!("prompt {number}: {text}")),
         unread => unread,

@@ -2,10 +2,12 @@
 
 use crate::args::{Backend, EngineArgs, Kv};
 use crate::error::{Exit, Failure, Result};
+use crate::output::count;
+use crate::progress::Progress;
 use mrail_gpu::attention::LayerSetup;
 use mrail_gpu::model::Model;
+use mrail_gpu::model::cpu::{self, CpuModel};
 use mrail_gpu::model::gguf::{Header, Seekable};
-use mrail_gpu::model::naive::Naive;
 use mrail_gpu::model::text::{Chat, TextError, Tokenizer};
 use mrail_gpu::state::{Admission, Carrier, Config, Memory, Storage, params};
 use std::fs::File;
@@ -13,7 +15,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// What runs the model. The device's engine comes beside the CPU's here, as `Either` of the two.
-pub(crate) type AnyEngine = Naive;
+pub(crate) type AnyEngine = CpuModel;
 
 /// A model with what belongs to it.
 pub(crate) struct Loaded {
@@ -112,6 +114,12 @@ fn engine(
     if args.backend == Backend::Gpu {
         return Err(Failure::new(Exit::Engine, "--backend gpu: this program does not run models on GPUs yet"));
     }
-    let engine = Naive::load(source, model, layers.to_vec()).map_err(|error| Failure::new(Exit::Engine, error))?;
-    Ok((engine, "CPU".to_owned()))
+    let mut bar = Progress::new("loading", 0);
+    let loaded = CpuModel::load(source, &model, layers.to_vec(), cpu::Options::default(), |progress| {
+        bar.of(progress.total);
+        bar.at(progress.done);
+    });
+    let engine = loaded.map_err(|error| Failure::new(Exit::Engine, error))?;
+    let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
+    Ok((engine, format!("CPU, {}", count(threads, "thread"))))
 }

@@ -43,7 +43,10 @@ pub(crate) fn note(text: &str) {
 pub(crate) struct Speech<'t> {
     tokenizer: &'t Tokenizer,
     stream: Stream,
-    out: AutoStream<io::Stdout>,
+    out: Box<dyn Write>,
+    colours: bool,
+    /// Whether control characters are left out.
+    shown: bool,
     style: Style,
     /// Whether the last character was a line's end.
     at_start: bool,
@@ -51,8 +54,12 @@ pub(crate) struct Speech<'t> {
 
 impl<'t> Speech<'t> {
     pub(crate) fn new(tokenizer: &'t Tokenizer) -> Self {
-        let out = AutoStream::auto(io::stdout());
-        Self { tokenizer, stream: Stream::new(Special::Ignored), out, style: Style::new(), at_start: true }
+        let out = io::stdout();
+        let (shown, colours) = (out.is_terminal(), AutoStream::choice(&out) != ColorChoice::Never);
+        // Without colours the text goes out as it is: stripping them would strip what the model says, too.
+        let out: Box<dyn Write> = if colours { Box::new(AutoStream::auto(out)) } else { Box::new(out) };
+        let stream = Stream::new(Special::Ignored);
+        Self { tokenizer, stream, out, colours, shown, style: Style::new(), at_start: true }
     }
 
     /// Says tokens, each in the colour of its origin. Half a character waits for the rest.
@@ -70,8 +77,8 @@ impl<'t> Speech<'t> {
         if text.is_empty() {
             return Ok(());
         }
-        let text = if self.colours() { harmless(text) } else { text.to_owned() };
-        if style != self.style {
+        let text = if self.colours || self.shown { harmless(text) } else { text.to_owned() };
+        if self.colours && style != self.style {
             write!(self.out, "{:#}{style}", self.style)?;
             self.style = style;
         }
@@ -80,15 +87,13 @@ impl<'t> Speech<'t> {
         Ok(())
     }
 
-    fn colours(&self) -> bool {
-        self.out.current_choice() != ColorChoice::Never
-    }
-
     /// Ends the answer, and its line.
     pub(crate) fn finish(mut self) -> Result<()> {
         let rest = std::mem::replace(&mut self.stream, Stream::new(Special::Ignored)).finish();
         self.piece(self.style, &rest)?;
-        write!(self.out, "{:#}", self.style)?;
+        if self.colours {
+            write!(self.out, "{:#}", self.style)?;
+        }
         if !self.at_start {
             writeln!(self.out)?;
         }

@@ -33,6 +33,11 @@ impl Progress {
         }
     }
 
+    /// So many steps there are, as is known now.
+    pub(crate) fn of(&mut self, steps: u64) {
+        self.bar.set_length(steps);
+    }
+
     /// What stands behind the bar.
     pub(crate) fn say(&self, text: String) {
         self.bar.set_message(text);

@@ -1,6 +1,6 @@
 //! What an answer took: as a line, and as JSON.
 
-use crate::output::{bytes, count, style};
+use crate::output::{FAINT, bytes, count, style};
 use crate::session::{Answered, Session};
 use mrail_gpu::decode::{End, Origin, Source, Stats};
 use mrail_gpu::model::text::Special;
@@ -34,7 +34,7 @@ pub(crate) fn line(session: &Session, answered: &Answered) -> String {
     if stats.served > 0 {
         let green = style(Origin::Map);
         let all = if stats.served == tokens { "all".to_owned() } else { stats.served.to_string() };
-        parts.push(format!("{green}{all} from the map{green:#}"));
+        parts.push(format!("{green}{all} from the map{green:#}{FAINT}"));
     }
     if stats.drafted > 0 {
         let of = [
@@ -44,7 +44,7 @@ pub(crate) fn line(session: &Session, answered: &Answered) -> String {
         ];
         let told = of.into_iter().filter(|(_, right, _)| *right > 0).map(|(source, right, what)| {
             let colour = style(Origin::Draft(source));
-            format!("{colour}{right} {what}{colour:#}")
+            format!("{colour}{right} {what}{colour:#}{FAINT}")
         });
         let told = told.collect::<Vec<_>>().join(", ");
         let told = if told.is_empty() { told } else { format!(" ({told})") };

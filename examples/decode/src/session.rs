@@ -2,7 +2,7 @@
 
 use crate::args::{Ask, Saying, anchors};
 use crate::error::{Exit, Failure, Result};
-use crate::files;
+use crate::files::{self, OwnMap};
 use crate::identity::Identity;
 use crate::model::{AnyEngine, Loaded};
 use crate::output::warn;
@@ -10,7 +10,6 @@ use crate::progress::Progress;
 use mrail::Map;
 use mrail_gpu::decode::{AnchorRule, DecodeError, Decoder, Options, Outcome, Step, Token};
 use pollster::block_on;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 pub(crate) struct Session {
@@ -46,15 +45,12 @@ impl Session {
     }
 
     /// With the maps that the arguments name.
-    pub(crate) fn open(model: Loaded, ask: &Ask) -> Result<Self> {
+    pub(crate) fn open(model: Loaded, ask: &Ask, own: Option<OwnMap>) -> Result<Self> {
         let mut session = Self::new(model, &ask.saying, anchors(&ask.anchor))?;
-        match ask.map.as_deref() {
-            Some(off) if off == Path::new("off") => session.options.use_map = false,
-            Some(path) => {
-                let identity = Identity::of(&ask.engine, &session.model.adapter)?;
-                session.attach(path, &identity)?;
-            }
-            None => {
+        match (own, &ask.map) {
+            (Some(own), _) => session.attach(own)?,
+            (None, Some(_)) => session.options.use_map = false,
+            (None, None) => {
                 // A new map holds no token of another model.
                 let _ = session.decoder.attach(Map::create(), None);
             }
@@ -68,14 +64,15 @@ impl Session {
     }
 
     /// Makes the map of a file the own one.
-    pub(crate) fn attach(&mut self, path: &Path, identity: &Identity) -> Result<()> {
-        let refused = |error: &dyn std::fmt::Display| Failure::of_file(Exit::Refused, path, error);
-        identity.check(path)?;
-        let (map, file, new) = files::open_own(path)?;
+    pub(crate) fn attach(&mut self, own: OwnMap) -> Result<()> {
+        let OwnMap { path, identity, map, file, new } = own;
+        let refused = |error: &dyn std::fmt::Display| Failure::of_file(Exit::Refused, &path, error);
+        self.decoder.attach(map, Some(Box::new(file))).map_err(|error| refused(&error))?;
         if new {
-            identity.write(path).map_err(|error| refused(&format!("{}: {error}", Identity::path(path).display())))?;
+            let written = identity.write(&path, &self.model.adapter);
+            written.map_err(|error| refused(&format!("{}: {error}", Identity::path(&path).display())))?;
         }
-        self.decoder.attach(map, Some(Box::new(file))).map_err(|error| refused(&error))
+        Ok(())
     }
 
     /// Whether the own map gives the whole answer.

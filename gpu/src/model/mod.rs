@@ -6,18 +6,17 @@
 //! * [`layout`] says how a matrix lies where a model runs, and [`load`] brings it there;
 //! * [`memory`] says what the model takes on a device, and whether that fits, before a byte of the weights is read;
 //! * [`text`] turns text into the model's tokens and back, and a conversation into the text that the model expects;
-//! * [`device`] runs it on a device;
+//! * [`cpu`] runs it without a GPU, [`device`] on one;
 //! * [`seeded`] makes small models of random numbers, for tests.
 
 mod config;
+pub mod cpu;
 pub mod device;
 mod error;
 pub mod gguf;
 pub mod layout;
 pub mod load;
 pub mod memory;
-#[doc(hidden)]
-pub mod naive;
 pub mod quant;
 mod rotary;
 pub mod seeded;

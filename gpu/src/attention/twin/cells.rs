@@ -1,5 +1,6 @@
 //! Twins of `cells_drop.wgsl` and `cells_finish.wgsl`, and of `source_cells.wgsl`.
 
+use super::block::{Block, put};
 use super::decay::Dropped;
 use super::number::{LOWEST, dot, log};
 use crate::state::Cells;
@@ -13,10 +14,17 @@ pub(super) struct Cell {
     pub(super) squares: f32,
 }
 
-/// What a row reads of a cell.
-pub(super) struct Mean {
-    pub(super) key: Vec<f32>,
-    pub(super) value: Vec<f32>,
+/// What rows read of the cells.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Means {
+    /// Means of keys and values, by cell.
+    pub(super) blocks: Vec<Block>,
+    /// Of each cell in which anything is.
+    cells: Vec<Option<Mean>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Mean {
     log_tokens: f32,
     variance: f32,
 }
@@ -51,29 +59,34 @@ fn nearest(of: &Cells, kv: usize, key: &[f32]) -> usize {
 }
 
 /// Takes tokens in.
-pub(super) fn take_in(cells: &mut [Cell], of: &Cells, kv: usize, tokens: &[Dropped<'_>]) {
+pub(super) fn take_in(cells: &mut [Cell], of: &Cells, kv: usize, tokens: &[Dropped]) {
     for token in tokens {
-        let cell = &mut cells[nearest(of, kv, token.key)];
+        let cell = &mut cells[nearest(of, kv, &token.key)];
         cell.tokens += 1.0;
-        cell.keys.iter_mut().zip(token.key).for_each(|(sum, k)| *sum += k);
-        cell.values.iter_mut().zip(token.value).for_each(|(sum, v)| *sum += v);
-        cell.squares += square(of, kv, token.key);
+        cell.keys.iter_mut().zip(&token.key).for_each(|(sum, k)| *sum += k);
+        cell.values.iter_mut().zip(&token.value).for_each(|(sum, v)| *sum += v);
+        cell.squares += square(of, kv, &token.key);
     }
 }
 
-/// What a row reads of a cell, if anything is in it.
-pub(super) fn finish(cell: &Cell, of: &Cells, kv: usize) -> Option<Mean> {
-    (cell.tokens >= 1.0).then(|| {
-        let key: Vec<f32> = cell.keys.iter().map(|sum| sum / cell.tokens).collect();
-        let variance = (cell.squares / cell.tokens - square(of, kv, &key)).max(0.0);
-        let value = cell.values.iter().map(|sum| sum / cell.tokens).collect();
-        Mean { key, value, log_tokens: log(cell.tokens), variance }
-    })
-}
+impl Means {
+    pub(super) fn of(cells: &[Cell], of: &Cells, kv: usize) -> Self {
+        let mut means = Self::default();
+        for (m, cell) in cells.iter().enumerate() {
+            let there = cell.tokens >= 1.0;
+            // What is not there is not read.
+            let tokens = if there { cell.tokens } else { 1.0 };
+            let key: Vec<f32> = cell.keys.iter().map(|sum| sum / tokens).collect();
+            let variance = (cell.squares / tokens - square(of, kv, &key)).max(0.0);
+            put(&mut means.blocks, m, key.into_iter(), cell.values.iter().map(|sum| sum / tokens));
+            means.cells.push(there.then(|| Mean { log_tokens: log(tokens), variance }));
+        }
+        means
+    }
 
-impl Mean {
-    /// What is added to the logit of a query head.
-    pub(super) fn bias(&self, of: &Cells, head: usize) -> f32 {
-        (of.kappa[head] * self.variance * 0.5 + of.delta[head]) + self.log_tokens
+    /// What is added to the logits of a query head, for each cell in which anything is.
+    pub(super) fn biases(&self, of: &Cells, head: usize) -> Vec<Option<f32>> {
+        let bias = |mean: Mean| (of.kappa[head] * mean.variance * 0.5 + of.delta[head]) + mean.log_tokens;
+        self.cells.iter().map(|mean| mean.map(bias)).collect()
     }
 }

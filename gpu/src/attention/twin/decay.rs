@@ -1,5 +1,6 @@
 //! Twins of `decay_drop.wgsl` and `decay_read.wgsl`.
 
+use super::block::LEN;
 use super::number::{LOWEST, dot, exp, exp2, log};
 use super::softmax::Piece;
 use crate::state::{BLOCK, DECAYS, Decay, RANK, TERMS};
@@ -13,22 +14,22 @@ pub(super) fn empty(dim: usize) -> Sums {
 }
 
 /// One token that enters.
-pub(super) struct Dropped<'a> {
+pub(super) struct Dropped {
     pub(super) position: u32,
-    pub(super) key: &'a [f32],
-    pub(super) value: &'a [f32],
+    pub(super) key: Vec<f32>,
+    pub(super) value: Vec<f32>,
 }
 
 /// Takes tokens in when the band's start has grown to `start`.
-pub(super) fn take_in(sums: &mut Sums, of: &Decay, head: usize, start: u32, tokens: &[Dropped<'_>]) {
+pub(super) fn take_in(sums: &mut Sums, of: &Decay, head: usize, start: u32, tokens: &[Dropped]) {
     let weights: Vec<[f32; TERMS]> = tokens
         .iter()
         .map(|token| {
             let dim = token.key.len();
-            let plain = exp(dot(&of.bias[head * dim..][..dim], token.key).clamp(-40.0, 40.0));
+            let plain = exp(dot(&of.bias[head * dim..][..dim], &token.key).clamp(-40.0, 40.0));
             let mut weights = [plain; TERMS];
             for r in 0..RANK {
-                let psi = dot(&of.psi[(head * RANK + r) * dim..][..dim], token.key) + of.psi_bias[head * RANK + r];
+                let psi = dot(&of.psi[(head * RANK + r) * dim..][..dim], &token.key) + of.psi_bias[head * RANK + r];
                 weights[r + 1] = plain * psi.clamp(0.0, 1000.0);
             }
             weights
@@ -49,6 +50,11 @@ pub(super) fn take_in(sums: &mut Sums, of: &Decay, head: usize, start: u32, toke
     }
 }
 
+/// Of a piece of one term.
+fn weight_of(weight: f32) -> [f32; LEN] {
+    std::array::from_fn(|at| if at == 0 { weight } else { 0.0 })
+}
+
 /// The one term that the decays are for a query `age` tokens behind the band's start.
 pub(super) fn read(sums: &Sums, of: &Decay, head: usize, query: &[f32], age: u32) -> Piece {
     let dim = query.len();
@@ -66,8 +72,8 @@ pub(super) fn read(sums: &Sums, of: &Decay, head: usize, query: &[f32], age: u32
     let mass = sum_of(dim);
     if mass > 1.0e-30 {
         let value = (0..dim).map(|i| sum_of(i) / mass).collect();
-        Piece { most: log(mass), total: 1.0, value, weights: vec![1.0] }
+        Piece { most: log(mass), total: 1.0, value, weights: weight_of(1.0) }
     } else {
-        Piece { most: LOWEST, total: 0.0, value: vec![0.0; dim], weights: vec![0.0] }
+        Piece { most: LOWEST, total: 0.0, value: vec![0.0; dim], weights: weight_of(0.0) }
     }
 }

@@ -1,27 +1,36 @@
 //! The whole layer in plain Rust: what the kernels compute, in the order in which they compute it.
 //!
-//! The twin is the kernels' specification in code. It keeps every token it ever saw and names them by position: none of the
-//! shaders' addressing is in it. Where a device rounds +, -, *, / exactly and does not contract a * b + c, the twin's numbers
-//! are the device's to the last bit; elsewhere they are close. It is slow, and meant to be: O(context) memory.
+//! The twin is the kernels' specification in code, and what runs a layer where there is no GPU. It names tokens by position: none of
+//! the shaders' addressing is in it. Where a device rounds +, -, *, / exactly and does not contract a * b + c, the twin's numbers
+//! are the device's to the last bit; elsewhere they are close. Of a token that was dropped it keeps its surprise.
 
+mod block;
 mod cells;
 mod decay;
-mod number;
+mod head;
+pub(crate) mod number;
 mod rank;
 mod snapshot;
 mod softmax;
 
 use super::tree::{Tree, TreeError};
-use crate::state::{Admission, BLOCK, Carrier, Config};
-use cells::{Cell, Mean};
-use decay::{Dropped, Sums};
-use rank::Stored;
-use softmax::{Merged, Piece, Term};
+use crate::parallel::each;
+use crate::state::{BLOCK, Carrier, Config};
+use head::Head;
 use std::fmt;
 
 /// One layer and what it has read.
 #[derive(Clone, Debug)]
 pub struct Twin {
+    of: Layer,
+    surprises: Vec<f32>,
+    heads: Vec<Head>,
+    waiting: Option<Waiting>,
+}
+
+/// What its heads share.
+#[derive(Clone, Debug)]
+struct Layer {
     config: Config,
     carrier: Carrier,
     scale: f32,
@@ -29,37 +38,16 @@ pub struct Twin {
     tokens: u32,
     /// The band's first position.
     start: u32,
-    surprises: Vec<f32>,
-    heads: Vec<Head>,
-    /// Of each query head.
-    decays: Vec<Sums>,
-    waiting: Option<Waiting>,
 }
 
-/// One KV head: everything by position.
-#[derive(Clone, Debug)]
-struct Head {
-    keys: Vec<Vec<f32>>,
-    values: Vec<Vec<f32>>,
-    looks: Vec<f32>,
-    store: Vec<Stored>,
-    cells: Vec<Cell>,
-}
-
-/// Rows that were verified and not taken in.
+/// Rows that were verified and not taken in, as a layer stores them.
 #[derive(Clone, Debug)]
 struct Waiting {
     tree: Tree,
-    /// Of each row and KV head.
-    rows: Vec<Vec<Row>>,
-}
-
-#[derive(Clone, Debug)]
-struct Row {
-    key: Vec<f32>,
-    value: Vec<f32>,
-    /// Largest weight it gave to each token of the band, by the position behind the band's start.
-    seen: Vec<f32>,
+    /// \[rows, `kv_heads`, d].
+    keys: Vec<f32>,
+    /// \[rows, `kv_heads`, d].
+    values: Vec<f32>,
 }
 
 /// Why the twin does not go on.
@@ -115,33 +103,14 @@ pub struct Rows<'a> {
 impl Twin {
     /// An empty layer. Logits are multiplied by `scale`.
     pub fn new(config: Config, carrier: Carrier, scale: f32) -> Self {
-        let shape = config.shape();
-        let dim = shape.head_dim as usize;
-        let cells = match &carrier {
-            Carrier::Cells(of) => vec![Cell::empty(dim); of.cells as usize],
-            _ => Vec::new(),
-        };
-        let head = Head { keys: Vec::new(), values: Vec::new(), looks: Vec::new(), store: Vec::new(), cells };
-        let decays = match &carrier {
-            Carrier::Decay(_) => vec![decay::empty(dim); shape.heads as usize],
-            _ => Vec::new(),
-        };
-        Self {
-            heads: vec![head; shape.kv_heads as usize],
-            config,
-            carrier,
-            scale,
-            tokens: 0,
-            start: 0,
-            surprises: Vec::new(),
-            decays,
-            waiting: None,
-        }
+        let of = Layer { config, carrier, scale, tokens: 0, start: 0 };
+        let heads = (0..of.config.shape().kv_heads as usize).map(|kv| Head::new(&of, kv)).collect();
+        Self { of, surprises: Vec::new(), heads, waiting: None }
     }
 
     /// Tokens taken in.
     pub fn tokens(&self) -> u32 {
-        self.tokens
+        self.of.tokens
     }
 
     /// Positions in the store of a KV head, by slot.
@@ -156,7 +125,7 @@ impl Twin {
 
     /// Reads rows and takes them in, one by one; returns their outputs, \[rows, heads, d].
     pub fn extend(&mut self, rows: Rows<'_>) -> Result<Vec<f32>, TwinError> {
-        let shape = self.config.shape();
+        let shape = self.of.config.shape();
         let (queries, keys) = ((shape.heads * shape.head_dim) as usize, (shape.kv_heads * shape.head_dim) as usize);
         let count = rows.q.len() / queries;
         if rows.q.len() != count * queries || rows.k.len() != count * keys || rows.v.len() != count * keys {
@@ -174,173 +143,62 @@ impl Twin {
 
     /// Reads the rows of a tree without taking them in; returns their outputs, \[rows, heads, d].
     pub fn verify(&mut self, rows: Rows<'_>, tree: &Tree) -> Result<Vec<f32>, TwinError> {
-        let shape = self.config.shape();
+        let shape = self.of.config.shape();
         let (dim, kv_heads, count) = (shape.head_dim as usize, shape.kv_heads as usize, tree.rows());
         let keys = count * kv_heads * dim;
         if rows.q.len() != count * shape.heads as usize * dim || rows.k.len() != keys || rows.v.len() != keys {
             return Err(TwinError::Lengths);
         }
-        let schedule = self.config.schedule();
-        let last = self.tokens + tree.depth();
-        if schedule.band_start(last) != schedule.band_start(self.tokens) {
-            return Err(TwinError::TooDeep { position: schedule.next_growth(self.tokens + 1).unwrap_or(last) });
+        let (schedule, tokens) = (self.of.config.schedule(), self.of.tokens);
+        let last = tokens + tree.depth();
+        if schedule.band_start(last) != schedule.band_start(tokens) {
+            return Err(TwinError::TooDeep { position: schedule.next_growth(tokens + 1).unwrap_or(last) });
         }
         self.turn_over()?;
-        self.waiting = None;
-        let stored = |x: &f32| number::stored(self.config.storage(), *x);
-        let row_of = |row: usize, kv: usize| {
-            let at = (row * kv_heads + kv) * dim;
-            let key = rows.k[at..at + dim].iter().map(stored).collect();
-            let value = rows.v[at..at + dim].iter().map(stored).collect();
-            Row { key, value, seen: Vec::new() }
-        };
-        let mut waiting: Vec<Vec<Row>> =
-            (0..count).map(|row| (0..kv_heads).map(|kv| row_of(row, kv)).collect()).collect();
+        let storage = self.of.config.storage();
+        let stored = |numbers: &[f32]| numbers.iter().map(|x| number::stored(storage, *x)).collect();
+        let waiting = Waiting { tree: tree.clone(), keys: stored(rows.k), values: stored(rows.v) };
+        each(&mut self.heads, |head| head.read_all(&self.of, rows.q, &waiting));
+        let group = shape.group() as usize * dim;
         let mut out = Vec::with_capacity(rows.q.len());
         for row in 0..count {
-            for kv in 0..kv_heads {
-                let (of_group, seen) = self.read(rows.q, row, kv, tree, &waiting);
-                waiting[row][kv].seen = seen;
-                out.extend(of_group);
-            }
+            out.extend(self.heads.iter().flat_map(|head| &head.out[row * group..(row + 1) * group]));
         }
-        self.waiting = Some(Waiting { tree: tree.clone(), rows: waiting });
+        self.waiting = Some(waiting);
         Ok(out)
     }
 
     /// Takes in the rows of a path of the verified tree, its root first.
     pub fn accept(&mut self, path: &[u32]) -> Result<(), TwinError> {
-        let waiting = self.waiting.take().ok_or(TwinError::NothingWaits)?;
-        if let Err(error) = waiting.tree.check_path(path) {
-            self.waiting = Some(waiting);
-            return Err(TwinError::Tree(error));
-        }
-        for &row in path {
-            for (head, row) in self.heads.iter_mut().zip(&waiting.rows[row as usize]) {
-                head.keys.push(row.key.clone());
-                head.values.push(row.value.clone());
-                head.looks.push(0.0);
-                let band = head.looks[self.start as usize..].iter_mut();
-                band.zip(&row.seen).for_each(|(look, seen)| *look = look.max(*seen));
-            }
-            self.tokens += 1;
-        }
+        let waiting = self.waiting.as_ref().ok_or(TwinError::NothingWaits)?;
+        waiting.tree.check_path(path).map_err(TwinError::Tree)?;
+        self.heads.iter_mut().for_each(|head| head.accept(&self.of, waiting, path));
+        self.of.tokens += path.len() as u32;
+        self.waiting = None;
         Ok(())
     }
 
-    /// One row's outputs for the query heads of a group, and the largest weight they gave to each token of the band.
-    fn read(&self, q: &[f32], row: usize, kv: usize, tree: &Tree, waiting: &[Vec<Row>]) -> (Vec<f32>, Vec<f32>) {
-        let shape = self.config.shape();
-        let (heads, dim, group) = (shape.heads as usize, shape.head_dim as usize, shape.group() as usize);
-        let position = self.tokens + tree.nodes()[row].depth;
-        let head = &self.heads[kv];
-        let mut path = vec![row];
-        while let Some(parent) = tree.nodes()[path[0]].parent {
-            path.insert(0, parent as usize);
-        }
-        let token = |position: u32| {
-            let (key, value) = match position.checked_sub(self.tokens) {
-                None => (&head.keys[position as usize], &head.values[position as usize]),
-                Some(depth) => {
-                    let row = &waiting[path[depth as usize]][kv];
-                    (&row.key, &row.value)
-                }
-            };
-            Some(Term { key, value, bias: None })
-        };
-        let store: Vec<u32> = head.store.iter().map(|token| token.position).collect();
-        let band: Vec<u32> = (self.start..=position).collect();
-        let means = self.means(kv);
-        let (mut out, mut seen) = (Vec::with_capacity(group * dim), vec![0.0_f32; band.len()]);
-        for query_head in kv * group..(kv + 1) * group {
-            let query = &q[(row * heads + query_head) * dim..][..dim];
-            let sum_up = |positions: &[u32]| {
-                let terms: Vec<_> = positions.iter().map(|&position| token(position)).collect();
-                softmax::piece(query, self.scale, &terms)
-            };
-            let mut pieces = self.carried(kv, query_head, query, position, &means);
-            pieces.extend(store.chunks(BLOCK as usize).map(sum_up));
-            let of_band = pieces.len();
-            pieces.extend(band.chunks(BLOCK as usize).map(sum_up));
-            let Merged { out: of_head, shares } = softmax::merge(&pieces, dim);
-            out.extend(of_head);
-            let weights = pieces.iter().zip(&shares).skip(of_band);
-            let weights = weights.flat_map(|(piece, share)| piece.weights.iter().map(move |weight| weight * share));
-            seen.iter_mut().zip(weights).for_each(|(most, weight)| *most = most.max(weight));
-        }
-        match self.config.admission(kv) {
-            Some(Admission::Look { from }) => {
-                let far = |at: u32| position - at >= from;
-                band.iter().zip(&mut seen).filter(|(at, _)| !far(**at)).for_each(|(_, seen)| *seen = 0.0);
-            }
-            Some(Admission::Surprise) | None => seen.fill(0.0),
-        }
-        (out, seen)
-    }
-
-    /// What a row reads of the cells; empty where there are none.
-    fn means(&self, kv: usize) -> Vec<Option<Mean>> {
-        let Carrier::Cells(of) = &self.carrier else { return Vec::new() };
-        self.heads[kv].cells.iter().map(|cell| cells::finish(cell, of, kv)).collect()
-    }
-
-    /// The carrier's pieces for one query; none where nothing entered it.
-    fn carried(&self, kv: usize, head: usize, query: &[f32], position: u32, means: &[Option<Mean>]) -> Vec<Piece> {
-        if self.start as usize <= self.heads[kv].store.len() {
-            return Vec::new();
-        }
-        match &self.carrier {
-            Carrier::None => Vec::new(),
-            Carrier::Decay(of) => vec![decay::read(&self.decays[head], of, head, query, position - self.start)],
-            Carrier::Cells(of) => {
-                let term = |mean: &'_ Mean| mean.bias(of, head);
-                let terms = means.iter().map(|mean| mean.as_ref().map(|mean| (mean, term(mean))));
-                let terms: Vec<_> = terms
-                    .map(|mean| mean.map(|(mean, bias)| Term { key: &mean.key, value: &mean.value, bias: Some(bias) }))
-                    .collect();
-                terms.chunks(BLOCK as usize).map(|terms| softmax::piece(query, self.scale, terms)).collect()
-            }
-        }
+    /// Whether a block has left the band that is due only before the next token: the state is none of a number of tokens then.
+    pub fn root_waits(&self) -> bool {
+        self.of.start != self.of.config.schedule().left(self.of.tokens)
     }
 
     /// Turns over what is due before the next row.
     fn turn_over(&mut self) -> Result<(), TwinError> {
-        let start = self.config.schedule().band_start(self.tokens);
-        if start == self.start {
+        let start = self.of.config.schedule().band_start(self.of.tokens);
+        if start == self.of.start {
             return Ok(());
         }
-        if self.config.wants_surprises() {
+        if self.of.config.wants_surprises() {
             let (needed, known) = (start + 2, self.surprises.len() as u32);
             if known < needed {
                 return Err(TwinError::Surprises { needed, known });
             }
         }
-        let group = self.config.shape().group() as usize;
-        for (kv, head) in self.heads.iter_mut().enumerate() {
-            let score = |position: u32| match self.config.admission(kv) {
-                Some(Admission::Surprise) => rank::surprise_score(&self.surprises, position as usize),
-                _ => head.looks[position as usize],
-            };
-            let block: Vec<_> =
-                (self.start..start).map(|position| Stored { position, score: score(position) }).collect();
-            let dropped = rank::turn_over(&mut head.store, self.config.store(kv) as usize, &block);
-            let dropped: Vec<_> = dropped
-                .iter()
-                .map(|&position| {
-                    let (key, value) = (&head.keys[position as usize], &head.values[position as usize]);
-                    Dropped { position, key, value }
-                })
-                .collect();
-            match &self.carrier {
-                Carrier::None => {}
-                Carrier::Decay(of) => {
-                    let decays = self.decays.iter_mut().enumerate().skip(kv * group).take(group);
-                    decays.for_each(|(h, sums)| decay::take_in(sums, of, h, start, &dropped));
-                }
-                Carrier::Cells(of) => cells::take_in(&mut head.cells, of, kv, &dropped),
-            }
+        while self.of.start < start {
+            self.heads.iter_mut().for_each(|head| head.turn_over(&self.of, &self.surprises));
+            self.of.start += BLOCK;
         }
-        self.start = start;
         Ok(())
     }
 }

@@ -1,22 +1,26 @@
 //! Twins of `number.wgsl` and `logarithm.wgsl`, and of what packing does to a number.
 
+#![allow(clippy::inline_always, reason = "what is inlined is compiled for the instructions that were found")]
+
 use crate::state::Storage;
 use half::f16;
 
 /// Below every logit.
-pub(super) const LOWEST: f32 = -3.0e38;
+pub(crate) const LOWEST: f32 = -3.0e38;
 
 /// ln 2 in two parts, the first so short that its product with a small whole number is exact.
 const LN_2_HIGH: f32 = 355.0 / 512.0;
 const LN_2_LOW: f32 = -2.121_944_4e-4;
 
+#[inline(always)]
 fn scaled_exp(n: f32, r: f32) -> f32 {
     let p = [720.0, 120.0, 24.0, 6.0, 2.0, 1.0, 1.0].into_iter().fold(1.0 / 5040.0_f32, |p, n| p * r + 1.0 / n);
     p * f32::from_bits((n as i32 + 127).cast_unsigned() << 23)
 }
 
 /// e^x.
-pub(super) fn exp(x: f32) -> f32 {
+#[inline(always)]
+pub(crate) fn exp(x: f32) -> f32 {
     let bounded = x.clamp(-87.0, 88.0);
     let n = (bounded * std::f32::consts::LOG2_E + 0.5).floor();
     let r = (bounded - n * LN_2_HIGH) - n * LN_2_LOW;
@@ -31,7 +35,7 @@ pub(super) fn exp2(x: f32) -> f32 {
 }
 
 /// ln x of a normal number above 0.
-pub(super) fn log(x: f32) -> f32 {
+pub(crate) fn log(x: f32) -> f32 {
     let bits = x.to_bits().cast_signed();
     let exponent = (bits - 0x3f35_04f3) >> 23;
     let m = f32::from_bits((bits - (exponent << 23)).cast_unsigned());

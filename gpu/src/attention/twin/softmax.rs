@@ -1,40 +1,76 @@
 //! Twins of `pieces.wgsl` and `merge.wgsl`: a softmax that is summed piece by piece.
 
-use super::number::{LOWEST, dot, exp};
+#![allow(clippy::inline_always, reason = "what is inlined is compiled for the instructions that were found")]
 
-/// One term of a softmax.
-pub(super) struct Term<'a> {
-    pub(super) key: &'a [f32],
-    pub(super) value: &'a [f32],
-    /// Added to the logit.
-    pub(super) bias: Option<f32>,
-}
+use super::block::{Block, LEN};
+use super::number::{LOWEST, exp};
 
 /// A piece, summed relative to its largest logit.
 pub(super) struct Piece {
     pub(super) most: f32,
     pub(super) total: f32,
     pub(super) value: Vec<f32>,
-    pub(super) weights: Vec<f32>,
+    /// Of its terms; 0 behind them.
+    pub(super) weights: [f32; LEN],
 }
 
-/// Sums one piece; a term that is not there weighs nothing.
-pub(super) fn piece(query: &[f32], scale: f32, terms: &[Option<Term<'_>>]) -> Piece {
-    let logit = |term: &Term<'_>| {
-        let product = dot(query, term.key) * scale;
-        term.bias.map_or(product, |bias| product + bias)
-    };
-    let logits: Vec<f32> = terms.iter().map(|term| term.as_ref().map_or(LOWEST, logit)).collect();
-    let most = logits.iter().copied().fold(LOWEST, f32::max);
-    let weights: Vec<f32> =
-        terms.iter().zip(&logits).map(|(term, logit)| if term.is_some() { exp(logit - most) } else { 0.0 }).collect();
-    let mut value = vec![0.0; query.len()];
-    for (term, weight) in terms.iter().zip(&weights) {
-        if let Some(term) = term {
-            value.iter_mut().zip(term.value).for_each(|(sum, v)| *sum += weight * v);
+/// Sums the first terms of a block; one that is not there weighs nothing. `biases` are added to the logits, where there are any;
+/// a term without one is not there.
+#[inline(always)]
+pub(super) fn piece(query: &[f32], scale: f32, block: &Block, count: usize, biases: Option<&[Option<f32>]>) -> Piece {
+    let mut logits = [0.0_f32; LEN];
+    for (part, logits) in logits.as_chunks_mut::<16>().0.iter_mut().enumerate() {
+        for (q, keys) in query.iter().zip(&block.keys) {
+            let keys = &keys[16 * part..][..16];
+            (0..16).for_each(|lane| logits[lane] += q * keys[lane]);
         }
     }
-    Piece { most, total: weights.iter().sum(), value, weights }
+    for logit in &mut logits {
+        *logit *= scale;
+    }
+    if let Some(biases) = biases {
+        for (logit, bias) in logits.iter_mut().zip(biases) {
+            *logit = bias.map_or(LOWEST, |bias| *logit + bias);
+        }
+    }
+    let there = |at: usize| at < count && biases.is_none_or(|biases| biases[at].is_some());
+    let most = logits[..count].iter().copied().fold(LOWEST, f32::max);
+    let mut weights = [0.0; LEN];
+    for (weight, logit) in weights.iter_mut().zip(&logits) {
+        *weight = exp(logit - most);
+    }
+    for (at, weight) in weights.iter_mut().enumerate() {
+        *weight = if there(at) { *weight } else { 0.0 };
+    }
+    let value = if biases.is_none() {
+        values(block, &weights[..count])
+    } else {
+        let mut value = vec![0.0; query.len()];
+        for at in (0..count).filter(|at| there(*at)) {
+            value.iter_mut().zip(block.value(at)).for_each(|(sum, v)| *sum += weights[at] * v);
+        }
+        value
+    };
+    Piece { most, total: weights[..count].iter().sum(), value, weights }
+}
+
+/// The sum of weighted values, in order: 32 or 8 numbers of them at once stay in registers.
+#[inline(always)]
+fn values(block: &Block, weights: &[f32]) -> Vec<f32> {
+    #[inline(always)]
+    fn part<const N: usize>(block: &Block, weights: &[f32], out: &mut [f32], first: usize) {
+        let mut sums = [0.0; N];
+        for (weight, row) in weights.iter().zip(block.values.chunks_exact(block.dim())) {
+            let row = &row[first..][..N];
+            (0..N).for_each(|at| sums[at] += weight * row[at]);
+        }
+        out[first..][..N].copy_from_slice(&sums);
+    }
+    let dim = block.dim();
+    let mut out = vec![0.0; dim];
+    (0..dim / 32).for_each(|at| part::<32>(block, weights, &mut out, 32 * at));
+    (dim / 32 * 4..dim / 8).for_each(|at| part::<8>(block, weights, &mut out, 8 * at));
+    out
 }
 
 /// A whole softmax.
@@ -45,6 +81,7 @@ pub(super) struct Merged {
 }
 
 /// Brings pieces to one scale and adds them in their order.
+#[inline(always)]
 pub(super) fn merge(pieces: &[Piece], dim: usize) -> Merged {
     let most = pieces.iter().map(|piece| piece.most).fold(LOWEST, f32::max);
     let factors: Vec<f32> = pieces.iter().map(|piece| exp(piece.most - most)).collect();

@@ -146,7 +146,7 @@ pub enum SnapshotError {
 }
 
 impl SnapshotError {
-    pub(super) fn of_layer(self, layer: usize) -> Self {
+    pub(crate) fn of_layer(self, layer: usize) -> Self {
         Self::Layer { layer, error: Box::new(self) }
     }
 }
