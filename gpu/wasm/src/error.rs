@@ -5,6 +5,7 @@ use mrail_gpu::attention::AttentionError;
 use mrail_gpu::decode::{AttachError, DecodeError};
 use mrail_gpu::device::DeviceError;
 use mrail_gpu::model::ModelError;
+use mrail_gpu::model::cpu::CpuError;
 use mrail_gpu::model::device::RunError;
 use mrail_gpu::model::load::LoadError;
 use mrail_gpu::model::memory::MemoryError;
@@ -96,6 +97,17 @@ impl Kind for RunError {
             Self::Attention(error) => error.kind(),
             Self::Load(error) => error.kind(),
             Self::Memory(error) => error.kind(),
+            Self::Token { .. } => "invalid-argument",
+            _ => "internal",
+        }
+    }
+}
+
+impl Kind for CpuError {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Load(error) => error.kind(),
+            Self::TooLong { .. } => "too-long",
             Self::Token { .. } => "invalid-argument",
             _ => "internal",
         }

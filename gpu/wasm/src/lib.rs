@@ -8,6 +8,7 @@
 //! * No view of wasm memory leaves this crate, nothing blocks, and every promise settles.
 
 mod args;
+mod backend;
 mod error;
 mod load;
 mod object;

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::args::{Properties, boolean, one_of, size, word};
+use crate::backend::{Brain, Place, check_wasm, needs_of_cpu, told_needs};
 use crate::object::{number, object};
 use crate::runner::{Facts, Runner};
 use crate::source::{File, Thrown};
@@ -9,9 +10,10 @@ use crate::text::Text;
 use js_sys::Function;
 use mrail::Map;
 use mrail_gpu::attention::{LayerSetup, Wanted};
-use mrail_gpu::decode::Decoder;
+use mrail_gpu::decode::{Decoder, Either};
 use mrail_gpu::device::Gpu;
 use mrail_gpu::model::Model;
+use mrail_gpu::model::cpu::{self, CpuModel};
 use mrail_gpu::model::device::{self, DeviceModel};
 use mrail_gpu::model::gguf::{Header, Source};
 use mrail_gpu::model::load::Progress;
@@ -73,14 +75,21 @@ impl Options {
         Ok(vec![LayerSetup::plain(config); model.config.layers as usize])
     }
 
-    fn of_device(&self, gpu: &Gpu) -> Result<device::Options, Error> {
-        let usual = device::Options::of(gpu);
-        let tree_rows = self.tree_rows.unwrap_or(usual.tree_rows);
-        let capacity = self.capacity.unwrap_or(usual.capacity);
-        if !(1..=64).contains(&tree_rows) {
-            return Err(Error::argument(&format_args!("options.treeRows must be from 1 to 64, not {tree_rows}")));
+    fn check(&self) -> Result<(), Error> {
+        match self.tree_rows {
+            Some(rows) if !(1..=64).contains(&rows) => {
+                Err(Error::argument(&format_args!("options.treeRows must be from 1 to 64, not {rows}")))
+            }
+            _ => Ok(()),
         }
-        Ok(device::Options { tree_rows, capacity, ..usual })
+    }
+
+    /// Is it within the memory that the caller gives?
+    fn fits(&self, needs: &Needs) -> Result<(), Error> {
+        match needs.fits(self.memory) {
+            fit @ Fit::TooLarge { .. } => Err(Error::new("memory", &format_args!("the model does not fit: {fit}"))),
+            Fit::Fits { .. } | Fit::Unknown { .. } => Ok(()),
+        }
     }
 }
 
@@ -96,6 +105,22 @@ impl Teller {
         if let Err(thrown) = callback.call1(&JsValue::UNDEFINED, progress) {
             self.thrown.borrow_mut().get_or_insert(thrown);
         }
+    }
+
+    /// What is needed, before a byte of the weights is read.
+    fn needs(&self, needs: &Needs, place: &Place, file: u64) {
+        let [backend, adapter, driver, software, why] = place.told();
+        let (stage, bytes) = (("stage", "needs".into()), ("fileBytes", number(file)));
+        self.tell(&object([stage, backend, adapter, driver, software, why, bytes, ("needs", told_needs(needs))]));
+    }
+
+    fn weights(&self, progress: Progress<'_>) {
+        self.tell(&object([
+            ("stage", "weights".into()),
+            ("done", number(progress.done)),
+            ("total", number(progress.total)),
+            ("tensor", progress.tensor.into()),
+        ]));
     }
 
     fn ended(&self) -> Result<(), JsValue> {
@@ -127,61 +152,57 @@ async fn steps(file: &mut File, options: &Options, teller: &Teller) -> Result<Ru
     let model = Model::read(&header).map_err(|error| Error::from(&error))?;
     let text = Text::of(&header).map_err(|error| Error::from(&error))?;
     let setups = options.layers(&model).map_err(|error| Error::from(&error))?;
-    if options.backend == Backend::Cpu {
-        return Err(Error::new("unsupported", &"this version has no CPU backend"));
-    }
-    let gpu = Rc::new(Gpu::request(&mrail_gpu::device::Options::default()).await.map_err(|error| Error::from(&error))?);
-    let loaded = on_device(file, &model, setups, options, teller, &gpu).await;
-    let (mut decoder, needs) = loaded.inspect_err(|_| gpu.destroy())?;
+    options.check()?;
+    let place = Place::find(options.backend == Backend::Auto, options.backend != Backend::Cpu).await?;
+    let loaded = match &place {
+        Place::Gpu(gpu) => on_gpu(file, &model, &setups, options, teller, gpu).await,
+        Place::Cpu(_) => on_cpu(file, &model, &setups, options, teller, &place),
+    };
+    let (engine, needs) = loaded.inspect_err(|_| place.destroy())?;
+    let facts = Facts::of(&header, &model, &setups, &engine, needs, file.size());
+    let mut decoder = Decoder::new(engine, setups);
     // A new map has no token that could be none of the model's.
     decoder.attach(Map::create(), None).map_err(|error| Error::from(&error))?;
-    let facts = Facts::of(&header, &model, &decoder, &gpu, needs, file.size());
-    Ok(Runner::new(decoder, text, gpu, facts))
+    Ok(Runner::new(decoder, text, place, facts))
 }
 
-/// Loads the weights, if they fit.
-async fn on_device(
+/// Loads the weights onto a device, if they fit.
+async fn on_gpu(
     file: &mut File,
     model: &Model,
-    setups: Vec<LayerSetup>,
+    setups: &[LayerSetup],
     options: &Options,
     teller: &Teller,
     gpu: &Rc<Gpu>,
-) -> Result<(Decoder<DeviceModel>, Needs), Error> {
-    let how = options.of_device(gpu)?;
+) -> Result<(Brain, Needs), Error> {
+    let usual = device::Options::of(gpu);
+    let tree_rows = options.tree_rows.unwrap_or(usual.tree_rows);
+    let how = device::Options { tree_rows, capacity: options.capacity.unwrap_or(usual.capacity), ..usual };
     let wanted = Wanted { rows: how.tree_rows, pass_rows: how.pass_rows.max(how.tree_rows), capacity: how.capacity };
-    let needs = Needs::of(gpu.limits(), model, &setups, wanted).map_err(|error| Error::from(&error))?;
-    teller.tell(&object([
-        ("stage", "needs".into()),
-        ("needs", needed(&needs)),
-        ("adapter", gpu.info().name.as_str().into()),
-        ("software", gpu.info().software.into()),
-        ("backend", "gpu".into()),
-        ("fileBytes", number(file.size())),
-    ]));
-    let fit = needs.fits(options.memory);
-    if matches!(fit, Fit::TooLarge { .. }) {
-        return Err(Error::new("memory", &format_args!("the model does not fit: {fit}")));
-    }
-    let told = |progress: Progress<'_>| {
-        teller.tell(&object([
-            ("stage", "weights".into()),
-            ("done", number(progress.done)),
-            ("total", number(progress.total)),
-            ("tensor", progress.tensor.into()),
-        ]));
-    };
-    let engine = DeviceModel::load(Rc::clone(gpu), file, model, setups.clone(), how, told).await;
-    Ok((Decoder::new(engine.map_err(|error| Error::from(&error))?, setups), needs))
+    let needs = Needs::of(gpu.limits(), model, setups, wanted).map_err(|error| Error::from(&error))?;
+    teller.needs(&needs, &Place::Gpu(Rc::clone(gpu)), file.size());
+    options.fits(&needs)?;
+    let told = |progress: Progress<'_>| teller.weights(progress);
+    let engine = DeviceModel::load(Rc::clone(gpu), file, model, setups.to_vec(), how, told).await;
+    Ok((Either::A(engine.map_err(|error| Error::from(&error))?), needs))
 }
 
-/// `Needs` of `types.d.ts`.
-pub(crate) fn needed(needs: &Needs) -> JsValue {
-    object([
-        ("weights", number(needs.weights)),
-        ("layers", number(needs.layers)),
-        ("scratch", number(needs.scratch)),
-        ("rows", number(needs.rows)),
-        ("total", number(needs.total())),
-    ])
+/// Loads the weights into wasm's memory, if they fit.
+fn on_cpu(
+    file: &mut File,
+    model: &Model,
+    setups: &[LayerSetup],
+    options: &Options,
+    teller: &Teller,
+    place: &Place,
+) -> Result<(Brain, Needs), Error> {
+    let usual = cpu::Options::default();
+    let how = cpu::Options { tree_rows: options.tree_rows.unwrap_or(usual.tree_rows), ..usual };
+    let needs = needs_of_cpu(model, setups, how.tree_rows);
+    teller.needs(&needs, place, file.size());
+    check_wasm(&needs)?;
+    options.fits(&needs)?;
+    let told = |progress: Progress<'_>| teller.weights(progress);
+    let engine = CpuModel::load(file, model, setups.to_vec(), how, told);
+    Ok((Either::B(engine.map_err(|error| Error::from(&error))?), needs))
 }

@@ -1,18 +1,18 @@
 //! A model beside its map.
 
 use crate::args::{Properties, boolean, bytes, tokens, word};
+use crate::backend::{Brain, Mind, Place, bytes_of, destroy, told_needs};
 use crate::error::Error;
-use crate::load::{load, needed};
+use crate::load::load;
 use crate::object::{number, object};
 use crate::text::Text;
 use crate::turn::{Handle, Turn, run};
 use futures_channel::oneshot;
 use js_sys::{Promise, Uint8Array};
 use mrail::Map;
-use mrail_gpu::decode::{Decoder, Options};
-use mrail_gpu::device::Gpu;
+use mrail_gpu::attention::LayerSetup;
+use mrail_gpu::decode::Options;
 use mrail_gpu::model::Model;
-use mrail_gpu::model::device::DeviceModel;
 use mrail_gpu::model::gguf::Header;
 use mrail_gpu::model::memory::Needs;
 use mrail_gpu::model::text::Special;
@@ -21,9 +21,6 @@ use std::num::NonZeroUsize;
 use std::rc::Rc;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::{future_to_promise, spawn_local};
-
-/// What runs the model.
-pub(crate) type Brain = DeviceModel;
 
 /// Tokens that are read before a turn can be stopped.
 const CHUNK: NonZeroUsize = NonZeroUsize::new(64).expect("it is not 0");
@@ -37,51 +34,43 @@ pub(crate) struct Facts {
     context: u32,
     exact_until: Option<u64>,
     file_bytes: u64,
-    weight_bytes: u64,
-    state_bytes: u64,
+    /// Of weights, and of state.
+    bytes: (u64, u64),
     needs: Needs,
-    adapter: String,
-    driver: String,
-    software: bool,
 }
 
 impl Facts {
     pub(crate) fn of(
         header: &Header,
         model: &Model,
-        decoder: &Decoder<Brain>,
-        gpu: &Gpu,
+        setups: &[LayerSetup],
+        engine: &Brain,
         needs: Needs,
         file_bytes: u64,
     ) -> Self {
-        let (config, engine, info) = (&model.config, decoder.engine(), gpu.info());
+        let config = &model.config;
         Self {
             name: header.get("general.name").and_then(|name| name.as_str().map(str::to_owned)),
             architecture: config.architecture.name(),
             layers: config.layers,
             vocabulary: config.vocabulary,
             context: config.context,
-            exact_until: (0..engine.attention().layers())
-                .filter_map(|layer| engine.attention().setup(layer).config.exact_until())
-                .min(),
+            exact_until: setups.iter().filter_map(|setup| setup.config.exact_until()).min(),
             file_bytes,
-            weight_bytes: engine.weight_bytes(),
-            state_bytes: engine.state_bytes(),
+            bytes: bytes_of(engine),
             needs,
-            adapter: info.name.clone(),
-            driver: info.driver.clone(),
-            software: info.software,
         }
     }
 
-    fn told(&self) -> JsValue {
+    fn told(&self, place: &Place) -> JsValue {
         let optional = |value: Option<u64>| value.map_or(JsValue::UNDEFINED, number);
-        let text = |text: &str| if text.is_empty() { JsValue::UNDEFINED } else { text.into() };
+        let [backend, adapter, driver, software, why] = place.told();
         object([
-            ("backend", "gpu".into()),
-            ("adapter", self.adapter.as_str().into()),
-            ("driver", text(&self.driver)),
-            ("software", self.software.into()),
+            backend,
+            adapter,
+            driver,
+            software,
+            why,
             ("name", self.name.as_deref().map_or(JsValue::UNDEFINED, JsValue::from)),
             ("architecture", self.architecture.into()),
             ("layers", self.layers.into()),
@@ -89,16 +78,16 @@ impl Facts {
             ("context", self.context.into()),
             ("exactUntil", optional(self.exact_until)),
             ("fileBytes", number(self.file_bytes)),
-            ("weightBytes", number(self.weight_bytes)),
-            ("stateBytes", number(self.state_bytes)),
-            ("needs", needed(&self.needs)),
+            ("weightBytes", number(self.bytes.0)),
+            ("stateBytes", number(self.bytes.1)),
+            ("needs", told_needs(&self.needs)),
         ])
     }
 }
 
 /// The decoder, or who has it.
 enum Slot {
-    Idle(Box<Decoder<Brain>>),
+    Idle(Box<Mind>),
     /// A turn's task.
     Busy(Handle),
     Disposed,
@@ -107,7 +96,7 @@ enum Slot {
 /// What a runner and the tasks of its turns share.
 struct Shared {
     text: Text,
-    gpu: Rc<Gpu>,
+    place: Place,
     facts: Facts,
     slot: RefCell<Slot>,
     /// Told when no turn is under way.
@@ -117,7 +106,7 @@ struct Shared {
 
 impl Shared {
     /// Takes the decoder for a turn.
-    fn take(&self, handle: &Handle) -> Result<Box<Decoder<Brain>>, Error> {
+    fn take(&self, handle: &Handle) -> Result<Box<Mind>, Error> {
         let mut slot = self.slot.borrow_mut();
         match std::mem::replace(&mut *slot, Slot::Busy(handle.clone())) {
             Slot::Idle(decoder) => Ok(decoder),
@@ -130,9 +119,9 @@ impl Shared {
     }
 
     /// The decoder is here again, if it is still wanted.
-    fn put(&self, decoder: Box<Decoder<Brain>>) {
+    fn put(&self, decoder: Box<Mind>) {
         let slot = if self.disposed.get() {
-            decoder.engine().destroy();
+            destroy(decoder.engine());
             Slot::Disposed
         } else {
             Slot::Idle(decoder)
@@ -147,7 +136,7 @@ impl Shared {
     }
 
     /// Does something with a decoder that nobody uses.
-    fn with<T>(&self, what: impl FnOnce(&mut Decoder<Brain>) -> Result<T, Error>) -> Result<T, Error> {
+    fn with<T>(&self, what: impl FnOnce(&mut Mind) -> Result<T, Error>) -> Result<T, Error> {
         match &mut *self.slot.borrow_mut() {
             Slot::Idle(decoder) => what(decoder),
             other => Err(refused(other)),
@@ -183,14 +172,14 @@ pub struct Runner {
 
 impl std::fmt::Debug for Runner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Runner").field("gpu", self.shared.gpu.info()).finish_non_exhaustive()
+        f.debug_struct("Runner").field("place", &self.shared.place).finish_non_exhaustive()
     }
 }
 
 impl Runner {
-    pub(crate) fn new(decoder: Decoder<Brain>, text: Text, gpu: Rc<Gpu>, facts: Facts) -> Self {
+    pub(crate) fn new(decoder: Mind, text: Text, place: Place, facts: Facts) -> Self {
         let slot = RefCell::new(Slot::Idle(Box::new(decoder)));
-        let shared = Shared { text, gpu, facts, slot, waiting: RefCell::default(), disposed: false.into() };
+        let shared = Shared { text, place, facts, slot, waiting: RefCell::default(), disposed: false.into() };
         Self { shared: Rc::new(shared) }
     }
 }
@@ -206,7 +195,7 @@ impl Runner {
     /// What is loaded, and where.
     #[wasm_bindgen(skip_typescript)]
     pub fn info(&self) -> JsValue {
-        self.shared.facts.told()
+        self.shared.facts.told(&self.shared.place)
     }
 
     /// Makes a map the own one, or adds one that only drafts.
@@ -296,10 +285,10 @@ impl Runner {
         self.shared.disposed.set(true);
         let idle = matches!(&*self.shared.slot.borrow(), Slot::Idle(_));
         if idle && let Slot::Idle(decoder) = self.shared.slot.replace(Slot::Disposed) {
-            decoder.engine().destroy();
+            destroy(decoder.engine());
         }
         // A step under way ends with the device's loss.
-        self.shared.gpu.destroy();
+        self.shared.place.destroy();
         done
     }
 }

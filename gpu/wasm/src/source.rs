@@ -74,7 +74,8 @@ impl Source for File {
             Given::Reader(this, read) => {
                 let part = read.call2(this, &(offset as f64).into(), &(end as f64).into());
                 let part = part.and_then(|part| {
-                    part.dyn_into::<Uint8Array>().map_err(|_| Error::argument(&"read() must return a Uint8Array").into())
+                    part.dyn_into::<Uint8Array>()
+                        .map_err(|_| Error::argument(&"read() must return a Uint8Array").into())
                 });
                 part.map_err(|thrown| {
                     *self.thrown.borrow_mut() = Some(thrown);

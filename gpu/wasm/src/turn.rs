@@ -4,12 +4,12 @@
 //! itself: each `next()` of JavaScript's sends it a request, and it does one step for each.
 
 use crate::Error;
+use crate::backend::Mind;
 use crate::object::{number, object};
-use crate::runner::Brain;
 use futures_channel::{mpsc, oneshot};
 use futures_core::Stream as _;
 use js_sys::{Promise, Uint32Array};
-use mrail_gpu::decode::{Decoder, End, Options, Origin, Source, Stats, Step, Token};
+use mrail_gpu::decode::{End, Options, Origin, Source, Stats, Step, Token};
 use mrail_gpu::model::text::{Special, Stream, Tokenizer};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -117,7 +117,7 @@ impl std::fmt::Debug for Turn {
 
 /// Answers a context, a step at a time.
 pub(crate) async fn run(
-    decoder: &mut Decoder<Brain>,
+    decoder: &mut Mind,
     tokenizer: &Tokenizer,
     context: &[u32],
     options: &Options,
