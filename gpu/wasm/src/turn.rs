@@ -125,7 +125,8 @@ pub(crate) async fn run(
     mut requests: mpsc::UnboundedReceiver<Request>,
 ) {
     let Ok(mut turn) = decoder.begin(context, options) else { return };
-    let mut chunks = Chunks { tokenizer, stream: Some(Stream::new(Special::Ignored)), ready: VecDeque::new() };
+    let mut chunks =
+        Chunks { tokenizer, stream: Some(Stream::new(Special::Ignored)), ready: VecDeque::new(), last: Origin::Model };
     let mut more = true;
     'asked: while let Some(request) = poll_fn(|cx| Pin::new(&mut requests).poll_next(cx)).await {
         if state.stopped.get() {
@@ -175,6 +176,8 @@ struct Chunks<'t> {
     tokenizer: &'t Tokenizer,
     stream: Option<Stream>,
     ready: VecDeque<JsValue>,
+    /// Of the last token.
+    last: Origin,
 }
 
 impl Chunks<'_> {
@@ -199,15 +202,15 @@ impl Chunks<'_> {
             text.extend(tokens.iter().filter_map(|token| stream.push(self.tokenizer, token.id).ok()));
         }
         let ids: Vec<u32> = tokens.iter().map(|token| token.id).collect();
-        let origin = tokens.first().map_or(Origin::Model, |token| token.origin);
-        self.ready.push_back(chunk(&text, &ids, words(origin), JsValue::UNDEFINED, stats));
+        self.last = tokens.last().map_or(self.last, |token| token.origin);
+        self.ready.push_back(chunk(&text, &ids, words(self.last), JsValue::UNDEFINED, stats));
     }
 
     /// Half a character at the end is shown as what it is.
     fn finish(&mut self, stats: &Stats) {
         let rest = self.stream.take().map(Stream::finish).unwrap_or_default();
         if !rest.is_empty() {
-            self.ready.push_back(chunk(&rest, &[], ("model", None), JsValue::UNDEFINED, stats));
+            self.ready.push_back(chunk(&rest, &[], words(self.last), JsValue::UNDEFINED, stats));
         }
     }
 }
