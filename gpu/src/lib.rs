@@ -58,7 +58,8 @@
 //! * [`device`]: the door to the GPU, natively through Vulkan or Metal, in browsers through WebGPU;
 //! * [`state`]: what a layer remembers, the carriers' parameters, and its bytes as an anchor of a map;
 //! * [`attention`]: the WGSL kernels, their dispatch, and their [`twin`](attention::twin) in plain Rust;
-//! * [`model`]: what a GGUF file holds, its tokenizer, and what memory its model needs. Nothing runs a model yet.
+//! * [`model`]: what a GGUF file holds, its tokenizer, what memory its model needs, and the model on the CPU;
+//! * [`decode`]: a model beside its map: exact answers, restored states, and drafts that are verified.
 //!
 //! # An example
 //!

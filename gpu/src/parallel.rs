@@ -55,8 +55,30 @@ pub(crate) fn each<T>(elements: &mut [T], act: impl Fn(&mut T)) {
     elements.iter_mut().for_each(act);
 }
 
-/// Runs what is inlined into `act` with the best vector instructions that the machine has. None of them fuses a * b + c: the
-/// compiler does not where it was not told to.
-pub(crate) fn vectorised<R>(act: impl FnOnce() -> R) -> R {
-    pulp::Arch::new().dispatch(act)
+/// Work that is compiled for more than one set of vector instructions. What [`Task::run`] inlines is, so all of it is to be
+/// inlined always. (A closure would not do: the shim that calls it is not.)
+pub(crate) trait Task {
+    /// What comes of it.
+    type Output;
+
+    /// Does it.
+    fn run(self) -> Self::Output;
+}
+
+struct Vectorised<T>(T);
+
+impl<T: Task> pulp::WithSimd for Vectorised<T> {
+    type Output = T::Output;
+
+    #[allow(clippy::inline_always, reason = "it is compiled for the instructions of `S`")]
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) -> T::Output {
+        self.0.run()
+    }
+}
+
+/// Does something with the best vector instructions that the machine has. None of them fuses a * b + c: the compiler does not where
+/// it was not told to.
+pub(crate) fn vectorised<T: Task>(task: T) -> T::Output {
+    pulp::Arch::new().dispatch(Vectorised(task))
 }

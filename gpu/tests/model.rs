@@ -1,4 +1,4 @@
-//! A model on a device: the same bits however its rows are grouped.
+//! A model on a device: the same bits however its rows are grouped, and those of the CPU.
 
 pub mod common;
 
@@ -6,6 +6,7 @@ use common::bits::same_bits;
 use mrail_gpu::attention::{LayerSetup, Tree};
 use mrail_gpu::decode::{Engine, State};
 use mrail_gpu::device::Gpu;
+use mrail_gpu::model::cpu::{self, CpuModel};
 use mrail_gpu::model::device::{DeviceModel, Fetch, Options, RunError, Shape};
 use mrail_gpu::model::gguf::Header;
 use mrail_gpu::model::quant::Element;
@@ -28,13 +29,29 @@ fn setups(model: &Model, storage: Storage, surprise: bool) -> Vec<LayerSetup> {
     vec![LayerSetup::plain(config); model.config.layers as usize]
 }
 
-async fn load(gpu: &Rc<Gpu>, seeded: &Seeded, options: Options, surprise: bool) -> Result<DeviceModel, RunError> {
+/// A file, the model in it, and how its layers are set up.
+fn made(seeded: &Seeded, surprise: bool) -> (Vec<u8>, Model, Vec<LayerSetup>) {
     let bytes = seeded.file();
     let header = Header::parse(&bytes, bytes.len() as u64).expect("a good file");
     let model = Model::read(&header).expect("a model");
     let storage = if surprise { Storage::F16 } else { Storage::F32 };
     let setups = setups(&model, storage, surprise);
+    (bytes, model, setups)
+}
+
+async fn load(gpu: &Rc<Gpu>, seeded: &Seeded, options: Options, surprise: bool) -> Result<DeviceModel, RunError> {
+    let (bytes, model, setups) = made(seeded, surprise);
     DeviceModel::load(gpu.clone(), &mut &bytes[..], &model, setups, options, |_| ()).await
+}
+
+/// The same tokens on the CPU.
+async fn on_cpu(seeded: &Seeded, tokens: &[u32], surprise: bool) -> End {
+    let (bytes, model, setups) = made(seeded, surprise);
+    let options = cpu::Options::default();
+    let mut model = CpuModel::load(&mut &bytes[..], &model, setups, options, |_| ()).expect("a model on the CPU");
+    model.extend(tokens).await.expect("tokens");
+    let logits = model.logits().await.expect("logits");
+    End { logits, choice: model.choice(), state: model.state().await.expect("a state") }
 }
 
 fn tokens(count: u32, vocabulary: u32) -> Vec<u32> {
@@ -77,18 +94,15 @@ async fn drafted(model: &mut DeviceModel, tokens: &[u32]) -> Result<End, RunErro
     let mut at = 0;
     while at < tokens.len() {
         let wrong = (tokens[at] + 1) % model.vocabulary();
-        match tokens.get(at + 1).filter(|_| model.depth_left() > 2) {
-            Some(&next) => {
-                let tree = Tree::new(&[0, 0, 1]).map_err(RunError::Path)?;
-                model.verify(&[tokens[at], wrong, next, wrong], &tree).await?;
-                model.accept(&[0, 2]).await?;
-                at += 2;
-            }
-            None => {
-                model.verify(&[tokens[at]], &Tree::chain(1).map_err(RunError::Path)?).await?;
-                model.accept(&[0]).await?;
-                at += 1;
-            }
+        if let Some(&next) = tokens.get(at + 1).filter(|_| model.depth_left() > 2) {
+            let tree = Tree::new(&[0, 0, 1]).map_err(RunError::Path)?;
+            model.verify(&[tokens[at], wrong, next, wrong], &tree).await?;
+            model.accept(&[0, 2]).await?;
+            at += 2;
+        } else {
+            model.verify(&[tokens[at]], &Tree::chain(1).map_err(RunError::Path)?).await?;
+            model.accept(&[0]).await?;
+            at += 1;
         }
     }
     end(model).await
@@ -112,6 +126,9 @@ async fn grouping(gpu: &Rc<Gpu>, seeded: &Seeded, shapes: [Shape; 2], surprise: 
     model.restore(&whole.state).await?;
     assert_eq!(model.evaluated(), before, "a restore evaluates nothing");
     end(&mut model).await?.check(&whole, &what("restored"));
+    if gpu.info().software {
+        on_cpu(seeded, &tokens, surprise).await.check(&whole, &what("on the CPU"));
+    }
     Ok(whole)
 }
 

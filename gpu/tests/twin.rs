@@ -5,7 +5,9 @@ pub mod common;
 use common::oracle::{self, Keys, close, random, random_cells, random_decay};
 use mrail_gpu::attention::twin::{Rows, Twin};
 use mrail_gpu::attention::{LayerSetup, Tree};
-use mrail_gpu::state::{Admission, Carrier, CarrierSnapshot, Config, Constant, HeadMemory, Memory, Shape, Storage};
+use mrail_gpu::state::{
+    Admission, Carrier, CarrierSnapshot, Config, Constant, HeadMemory, LayerSnapshot, Memory, Shape, Storage,
+};
 
 const SHAPE: Shape = Shape { heads: 6, kv_heads: 2, head_dim: 16 };
 
@@ -116,4 +118,58 @@ fn the_twin_reads_a_tree_as_so_many_sequences() {
                 .expect("a node agrees");
         }
     }
+}
+
+/// A state that is read back and restored goes on to the same bits, whatever has left the band.
+#[test]
+fn the_twin_goes_on_from_its_snapshot() {
+    let (wide, narrow) = ((SHAPE.heads * SHAPE.head_dim) as usize, (SHAPE.kv_heads * SHAPE.head_dim) as usize);
+    for (n, config) in configs().into_iter().enumerate() {
+        for carrier in carriers() {
+            let tokens = random(n as u64, SHAPE, 420, Keys::Spiky);
+            let scale = LayerSetup::plain(config.clone()).scale;
+            let part = |from: usize, to: usize| Rows {
+                q: &tokens.q[from * wide..to * wide],
+                k: &tokens.k[from * narrow..to * narrow],
+                v: &tokens.v[from * narrow..to * narrow],
+            };
+            let mut first = Twin::new(config.clone(), carrier.clone(), scale);
+            first.surprises(&tokens.surprise);
+            let mut at = 0;
+            for cut in [0, 1, 128, 192, 193, 300] {
+                first.extend(part(at, cut)).expect("good rows");
+                at = cut;
+                let mut state = first.snapshot();
+                // All surprises were handed in at once, which no state has.
+                if !state.surprises.is_empty() {
+                    state = with_surprises(&config, &carrier, scale, &tokens, part(0, cut), cut);
+                }
+                let mut second = Twin::new(config.clone(), carrier.clone(), scale);
+                second.extend(part(0, 3)).expect("good rows");
+                second.restore(&state).expect("a state");
+                assert_eq!(state.first_difference(&second.snapshot()), None, "{config:?} at {cut}");
+                second.surprises(tokens.surprise.get(state.surprised as usize..).unwrap_or_default());
+                let got = second.extend(part(cut, 420)).expect("good rows");
+                let mut whole = first.clone();
+                let want = whole.extend(part(cut, 420)).expect("good rows");
+                common::bits::same_bits(&got, &want).expect("the same outputs");
+                assert_eq!(whole.snapshot().first_difference(&second.snapshot()), None, "{config:?} at {cut}");
+            }
+        }
+    }
+}
+
+/// The state behind some tokens, of which alone the surprises are known.
+fn with_surprises(
+    config: &Config,
+    carrier: &Carrier,
+    scale: f32,
+    tokens: &oracle::Tokens,
+    rows: Rows<'_>,
+    count: usize,
+) -> LayerSnapshot {
+    let mut twin = Twin::new(config.clone(), carrier.clone(), scale);
+    twin.surprises(&tokens.surprise[..count]);
+    twin.extend(rows).expect("good rows");
+    twin.snapshot()
 }

@@ -7,6 +7,7 @@ use crate::args::{EngineArgs, Kv};
 use crate::error::{Exit, Failure, Result};
 use blake2::{Blake2b, Digest, digest::consts::U16};
 use serde_json::{Value, json};
+use std::fmt::Write;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -91,6 +92,10 @@ fn digest(path: &Path) -> io::Result<(String, u64)> {
         hash.update(chunk.get(..read).unwrap_or_default());
         bytes += read as u64;
     }
-    let hash = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash = hash.finalize().iter().fold(String::new(), |mut hex, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    });
     Ok((hash, bytes))
 }

@@ -76,7 +76,7 @@ pub(crate) fn run(make: &Make) -> Result<()> {
 fn of_prompt(failure: Failure, path: &Path, number: usize) -> Failure {
     match failure {
         Failure::Said { exit, text } => Failure::of_file(exit, path, format!("prompt {number}: {text}")),
-        unread => unread,
+        Failure::Unread => Failure::Unread,
     }
 }
 

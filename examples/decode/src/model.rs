@@ -11,6 +11,7 @@ use mrail_gpu::model::gguf::{Header, Seekable};
 use mrail_gpu::model::text::{Chat, TextError, Tokenizer};
 use mrail_gpu::state::{Admission, Carrier, Config, Memory, Storage, params};
 use std::fs::File;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -64,7 +65,7 @@ pub(crate) fn load(args: &EngineArgs) -> Result<Loaded> {
     let name = name.unwrap_or_else(|| path.file_name().unwrap_or_default().to_string_lossy().into_owned());
 
     let layers = layers(args, &model)?;
-    let (engine, adapter) = engine(args, &mut source, model, &layers)?;
+    let (engine, adapter) = engine(args, &mut source, &model, &layers)?;
     let exact_until = layers.iter().filter_map(|layer| layer.config.exact_until()).min();
     Ok(Loaded {
         engine: Some(engine),
@@ -108,18 +109,18 @@ fn carriers(path: &Path, model: &Model) -> Result<Vec<Carrier>> {
 fn engine(
     args: &EngineArgs,
     source: &mut Seekable<File>,
-    model: Model,
+    model: &Model,
     layers: &[LayerSetup],
 ) -> Result<(AnyEngine, String)> {
     if args.backend == Backend::Gpu {
         return Err(Failure::new(Exit::Engine, "--backend gpu: this program does not run models on GPUs yet"));
     }
     let mut bar = Progress::new("loading", 0);
-    let loaded = CpuModel::load(source, &model, layers.to_vec(), cpu::Options::default(), |progress| {
+    let loaded = CpuModel::load(source, model, layers.to_vec(), cpu::Options::default(), |progress| {
         bar.of(progress.total);
         bar.at(progress.done);
     });
     let engine = loaded.map_err(|error| Failure::new(Exit::Engine, error))?;
-    let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
+    let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     Ok((engine, format!("CPU, {}", count(threads, "thread"))))
 }

@@ -15,6 +15,40 @@
 //! Drafts come from the own map, the running conversation and foreign maps, which never answer. They are one tree, as if all
 //! were one log: FORMAT's weights of a path are added up.
 //!
+//! ```ignore-wasm
+//! use mrail::Map;
+//! use mrail_gpu::attention::LayerSetup;
+//! use mrail_gpu::decode::{Decoder, Options, Step};
+//! use mrail_gpu::model::{Model, gguf::Header, seeded::Seeded};
+//! use mrail_gpu::model::cpu::{self, CpuModel};
+//! use mrail_gpu::state::{Config, Memory, Storage};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> { pollster::block_on(async {
+//! // A tiny model of random numbers; a real one is opened as `gguf::Seekable`.
+//! let file = Seeded::default().file();
+//! let model = Model::read(&Header::parse(&file, file.len() as u64)?)?;
+//! let config = Config::new(model.config.shape, Storage::F16, Memory::Native)?;
+//! let layers = vec![LayerSetup::plain(config); model.config.layers as usize];
+//! let engine = CpuModel::load(&mut &file[..], &model, layers.clone(), cpu::Options::default(), |_| ())?;
+//!
+//! let mut decoder = Decoder::new(engine, layers);
+//! decoder.attach(Map::create(), None)?;
+//! let options = Options { max_new: 8, ..Options::default() };
+//! let mut turn = decoder.begin(&[5, 6, 7], &options)?;
+//! while let Some(step) = turn.next().await? {
+//!     if let Step::Tokens(tokens) = step {
+//!         // Show them; leave the loop to stop the answer here.
+//!         assert!(!tokens.is_empty());
+//!     }
+//! }
+//! let first = turn.finish()?;
+//! assert!(first.stats.evaluated >= 3 + 7);
+//! // Now the map knows.
+//! let second = decoder.generate(&[5, 6, 7], &options).await?;
+//! assert_eq!((second.ids(), second.stats.evaluated), (first.ids(), 0));
+//! # Ok(()) }) }
+//! ```
+//!
 //! # What is promised
 //!
 //! * The tokens are the engine's own greedy answer, whatever the maps hold, as long as the own map's runs are this model's.

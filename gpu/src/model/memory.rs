@@ -195,11 +195,15 @@ fn shared_bytes(plans: &[Plan]) -> u64 {
     largest.shared_bytes()
 }
 
-/// In f32, for every row of a pass: the sum that goes through the layers, its norm, and twice the inside of the feed-forward
-/// part. Logits are only wanted of rows that may be decoded from, which are those of one draft tree.
+/// For every row of a pass: the sum that goes through the layers and its norm, queries, keys and values, the inside of the
+/// feed-forward part, and what products read, which is a 16th longer than the longest of these. Logits are only wanted of rows that
+/// may be decoded from, which are those of one draft tree, and of the last one.
 fn row_bytes(config: &ModelConfig, wanted: Wanted) -> u64 {
-    let each = 2 * (u64::from(config.width) + u64::from(config.feed_forward));
+    let (width, inside) = (u64::from(config.width), u64::from(config.feed_forward));
+    let attending = u64::from(config.shape.heads + 2 * config.shape.kv_heads) * u64::from(config.shape.head_dim);
+    let longest = width.max(inside).max(attending);
+    let each = 2 * (width + inside) + attending + longest + longest.div_ceil(16);
     let numbers = u64::from(wanted.pass_rows.max(1)).saturating_mul(each);
-    let logits = u64::from(wanted.rows.max(1)) * u64::from(config.vocabulary);
+    let logits = (u64::from(wanted.rows.max(1)) + 1) * u64::from(config.vocabulary);
     numbers.saturating_add(logits).saturating_mul(4)
 }

@@ -6,7 +6,7 @@
 //! * [`layout`] says how a matrix lies where a model runs, and [`load`] brings it there;
 //! * [`memory`] says what the model takes on a device, and whether that fits, before a byte of the weights is read;
 //! * [`text`] turns text into the model's tokens and back, and a conversation into the text that the model expects;
-//! * [`cpu`] runs it without a GPU, [`device`] on one;
+//! * [`device`] runs it on a device, [`cpu`] without one;
 //! * [`seeded`] makes small models of random numbers, for tests.
 
 mod config;
@@ -18,14 +18,12 @@ pub mod layout;
 pub mod load;
 pub mod memory;
 pub mod quant;
-mod rotary;
 pub mod seeded;
 pub mod text;
 mod weights;
 
 pub use config::{Architecture, ModelConfig, Pairing, Rope};
 pub use error::ModelError;
-pub use rotary::angles;
 pub use weights::{LayerWeights, Weights};
 
 use gguf::Header;

@@ -6,6 +6,7 @@
 mod build;
 mod debian;
 mod demo;
+mod model;
 mod package;
 mod project;
 mod rust;

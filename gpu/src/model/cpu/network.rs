@@ -6,7 +6,6 @@ use crate::attention::twin::{Rows, Twin, TwinError};
 use crate::model::gguf::{Source, Tensor};
 use crate::model::load::{LoadError, Progress, vector};
 use crate::model::{LayerWeights, Model, ModelConfig};
-use crate::parallel::vectorised;
 
 #[derive(Debug)]
 pub(super) struct Network {
@@ -134,10 +133,7 @@ impl Network {
             let normed = self.norm(&x, &layer.feed_forward_norm);
             let matrices = [&layer.gate, &layer.up];
             let [mut gates, up] = products(&Input::new(&normed, &matrices), matrices);
-            vectorised(
-                #[inline(always)]
-                || gate(&mut gates, &up),
-            );
+            gate(&mut gates, &up);
             add(&mut x, &layer.down.product(&gates));
         }
         Ok(self.norm(&x, &self.norm))
@@ -150,15 +146,9 @@ impl Network {
 
     fn norm(&self, rows: &[f32], weight: &[f32]) -> Vec<f32> {
         let mut out = vec![0.0; rows.len()];
-        let width = weight.len();
-        let epsilon = self.config.epsilon;
-        vectorised(
-            #[inline(always)]
-            || {
-                let rows = rows.chunks_exact(width).zip(out.chunks_exact_mut(width));
-                rows.for_each(|(row, out)| norm(row, weight, epsilon, out));
-            },
-        );
+        for (row, out) in rows.chunks_exact(weight.len()).zip(out.chunks_exact_mut(weight.len())) {
+            norm(row, weight, self.config.epsilon, out);
+        }
         out
     }
 }

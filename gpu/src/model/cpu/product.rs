@@ -6,6 +6,7 @@
 #![allow(clippy::inline_always, reason = "what is inlined is compiled for the instructions that were found")]
 
 use crate::model::layout::{Form, GROUP};
+use crate::parallel::Task;
 use std::array::from_fn;
 
 /// One number of each row of a group.
@@ -67,7 +68,9 @@ impl Codes for Halves {
         let (sign, rest) = (word << (16 - 16 * at) & 0x8000_0000, word >> (16 * at) & 0x7fff);
         // 2^112: between the exponents' biases. Exact for numbers below the normal ones, too.
         let finite = (f32::from_bits(rest << 13) * f32::from_bits(0x7780_0000)).to_bits();
-        f32::from_bits(sign | if rest < 0x7c00 { finite } else { 0x7f80_0000 | rest << 13 })
+        // The largest exponent stays the largest.
+        let large = if rest < 0x7c00 { 0 } else { 0x7f80_0000 };
+        f32::from_bits(sign | finite | large)
     }
 }
 
@@ -103,16 +106,28 @@ pub(super) struct Rows<'a> {
     pub(super) sums: &'a [f32],
 }
 
-/// Multiplies rows with whole groups of a matrix: `out` is \[groups, rows], 8 lanes each.
-#[inline(always)]
-pub(super) fn product(form: Form, words: &[u32], rows: Rows<'_>, out: &mut [Lanes<f32>]) {
-    match form {
-        Form::Nibbles => of::<Nibbles>(words, rows, out),
-        Form::Bytes { unit: 16 } => of::<Bytes<16>>(words, rows, out),
-        Form::Bytes { .. } => of::<Bytes<32>>(words, rows, out),
-        Form::Halves => of::<Halves>(words, rows, out),
-        Form::Uppers => of::<Uppers>(words, rows, out),
-        Form::Floats => of::<Floats>(words, rows, out),
+/// Rows times whole groups of a matrix: `out` is \[groups, rows], 8 lanes each.
+pub(super) struct Product<'a> {
+    pub(super) form: Form,
+    pub(super) words: &'a [u32],
+    pub(super) rows: Rows<'a>,
+    pub(super) out: &'a mut [Lanes<f32>],
+}
+
+impl Task for Product<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { form, words, rows, out } = self;
+        match form {
+            Form::Nibbles => of::<Nibbles>(words, rows, out),
+            Form::Bytes { unit: 16 } => of::<Bytes<16>>(words, rows, out),
+            Form::Bytes { .. } => of::<Bytes<32>>(words, rows, out),
+            Form::Halves => of::<Halves>(words, rows, out),
+            Form::Uppers => of::<Uppers>(words, rows, out),
+            Form::Floats => of::<Floats>(words, rows, out),
+        }
     }
 }
 
@@ -140,8 +155,8 @@ fn of<C: Codes>(words: &[u32], rows: Rows<'_>, out: &mut [Lanes<f32>]) {
             out[first..first + 4].copy_from_slice(&tile);
             first += 4;
         }
-        for row in first..count {
-            [[out[row]]] = tile::<C, 1, 1>(words, rows, row);
+        for (row, out) in out.iter_mut().enumerate().skip(first) {
+            [[*out]] = tile::<C, 1, 1>(words, rows, row);
         }
     }
 }
@@ -189,7 +204,7 @@ fn tile<C: Codes, const G: usize, const R: usize>(
                 piece[g][r] = if C::SCALED {
                     let [d, m] = [C::CODES, C::CODES + 1].map(|w| records[g][w].map(f32::from_bits));
                     let s = sums[r][u];
-                    from_fn(|lane| y[lane] + (d[lane] * p[g][r][lane] + m[lane] * s))
+                    from_fn(|lane| (y[lane] + d[lane] * p[g][r][lane]) + m[lane] * s)
                 } else {
                     add(y, p[g][r])
                 };

@@ -6,6 +6,7 @@
 
 use crate::attention::twin::number::{LOWEST, exp, log};
 use crate::model::{Pairing, Rope};
+use crate::parallel::{Task, vectorised};
 
 /// Adds partial sums up: t += t + h for all t < h, h = half of them, a quarter, ... 1.
 #[inline(always)]
@@ -21,20 +22,36 @@ fn halve<const N: usize>(mut partial: [f32; N]) -> f32 {
 }
 
 /// RMS norm of a row: `out` and `weight` are as long as it.
-#[inline(always)]
 pub fn norm(row: &[f32], weight: &[f32], epsilon: f32, out: &mut [f32]) {
-    let mut partial = [0.0; 64];
-    for part in row.chunks(64) {
-        partial.iter_mut().zip(part).for_each(|(sum, x)| *sum += x * x);
-    }
-    let v = halve(partial) * (1.0 / row.len() as f32) + epsilon;
-    let half = 0.5 * v;
-    let mut root = f32::from_bits(0x5f37_59df_u32.wrapping_sub(v.to_bits() >> 1));
-    for _ in 0..4 {
-        root = root * (1.5 - (half * root) * root);
-    }
-    for (out, (x, weight)) in out.iter_mut().zip(row.iter().zip(weight)) {
-        *out = (x * root) * weight;
+    vectorised(Norm { row, weight, epsilon, out });
+}
+
+struct Norm<'a> {
+    row: &'a [f32],
+    weight: &'a [f32],
+    epsilon: f32,
+    out: &'a mut [f32],
+}
+
+impl Task for Norm<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { row, weight, epsilon, out } = self;
+        let mut partial = [0.0; 64];
+        for part in row.chunks(64) {
+            partial.iter_mut().zip(part).for_each(|(sum, x)| *sum += x * x);
+        }
+        let v = halve(partial) * (1.0 / row.len() as f32) + epsilon;
+        let half = 0.5 * v;
+        let mut root = f32::from_bits(0x5f37_59df_u32.wrapping_sub(v.to_bits() >> 1));
+        for _ in 0..4 {
+            root = root * (1.5 - (half * root) * root);
+        }
+        for (out, (x, weight)) in out.iter_mut().zip(row.iter().zip(weight)) {
+            *out = (x * root) * weight;
+        }
     }
 }
 
@@ -70,10 +87,23 @@ pub fn rotate(rope: &Rope, head_dim: usize, row: &mut [f32], cosines: &[f32], si
 }
 
 /// The gate: silu(g) u, to where g stands.
-#[inline(always)]
 pub fn gate(gates: &mut [f32], up: &[f32]) {
-    for (g, u) in gates.iter_mut().zip(up) {
-        *g = (*g / (1.0 + exp(-*g))) * u;
+    vectorised(Gate { gates, up });
+}
+
+struct Gate<'a> {
+    gates: &'a mut [f32],
+    up: &'a [f32],
+}
+
+impl Task for Gate<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (g, u) in self.gates.iter_mut().zip(self.up) {
+            *g = (*g / (1.0 + exp(-*g))) * u;
+        }
     }
 }
 
@@ -89,18 +119,32 @@ pub fn choice(logits: &[f32]) -> u32 {
 }
 
 /// How much a token surprises, in nat, where these logits stand before it.
-#[inline(always)]
 pub fn surprise(logits: &[f32], token: u32) -> f32 {
-    let mut most = [LOWEST; 64];
-    for part in logits.chunks(64) {
-        most.iter_mut().zip(part).for_each(|(most, logit)| *most = most.max(*logit));
+    vectorised(Surprise { logits, token })
+}
+
+struct Surprise<'a> {
+    logits: &'a [f32],
+    token: u32,
+}
+
+impl Task for Surprise<'_> {
+    type Output = f32;
+
+    #[inline(always)]
+    fn run(self) -> f32 {
+        let Self { logits, token } = self;
+        let mut most = [LOWEST; 64];
+        for part in logits.chunks(64) {
+            most.iter_mut().zip(part).for_each(|(most, logit)| *most = most.max(*logit));
+        }
+        let most = most.into_iter().fold(LOWEST, f32::max);
+        let mut partial = [0.0; 256];
+        for part in logits.chunks(256) {
+            partial.iter_mut().zip(part).for_each(|(sum, logit)| *sum += exp(logit - most));
+        }
+        log(halve(partial)) - (logits.get(token as usize).copied().unwrap_or(LOWEST) - most)
     }
-    let most = most.into_iter().fold(LOWEST, f32::max);
-    let mut partial = [0.0; 256];
-    for part in logits.chunks(256) {
-        partial.iter_mut().zip(part).for_each(|(sum, logit)| *sum += exp(logit - most));
-    }
-    log(halve(partial)) - (logits.get(token as usize).copied().unwrap_or(LOWEST) - most)
 }
 
 #[cfg(test)]

@@ -76,17 +76,18 @@ fn grouping_changes_no_bit() {
     let architectures = [Architecture::Llama, Architecture::Qwen2];
     for (n, element) in Element::ALL.into_iter().enumerate() {
         let architecture = architectures[n % 2];
-        let (width, feed_forward, heads) = (256, 256, 16);
+        // Blocks of the K types are as long as this.
+        let (width, feed_forward, heads) = if element.block_len() == 256 { (256, 256, 16) } else { (64, 96, 4) };
         let tied = n % 3 != 0;
         let seeded =
             Seeded { architecture, width, feed_forward, heads, element, embedding: element, tied, ..Seeded::default() };
         let (file, model) = file(&seeded);
         for (storage, admission) in [(Storage::F16, FAR), (Storage::F32, SURPRISE)] {
             let setups = setups(&model, storage, admission);
-            let tokens = tokens(211);
+            let tokens = tokens(195);
             let mut whole = load(&file, &model, &setups, 2);
             let choice = block_on(whole.extend(&tokens)).unwrap();
-            assert_eq!((whole.tokens(), whole.evaluated(), whole.choice()), (211, 211, Some(choice)));
+            assert_eq!((whole.tokens(), whole.evaluated(), whole.choice()), (195, 195, Some(choice)));
             for chunk in [1, 7, 64] {
                 let mut other = load(&file, &model, &setups, 1);
                 tokens.chunks(chunk).for_each(|chunk| _ = block_on(other.extend(chunk)).unwrap());
@@ -95,7 +96,7 @@ fn grouping_changes_no_bit() {
             let mut other = load(&file, &model, &setups, 2);
             verify_all(&mut other, &tokens);
             assert_eq!(difference(&mut whole, &mut other), None, "{element}, verified");
-            assert!(other.evaluated() > 211);
+            assert!(other.evaluated() > 195);
             block_on(other.extend(&[1])).unwrap();
             assert!(difference(&mut whole, &mut other).is_some(), "another token is seen");
         }

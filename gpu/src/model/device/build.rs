@@ -270,20 +270,14 @@ impl<S: Source> Build<'_, S> {
     /// Kernels that arrange rows of `k` numbers for the products that read them: one for each unit of `forms`.
     async fn operands(
         &mut self,
-        (name, text): (&str, &str),
+        text: &str,
         resources: &[Resource<'_>],
         k: u32,
         forms: &[Form],
     ) -> Result<Vec<Bound>, RunError> {
         let mut bound = Vec::new();
         for operand in self.operands.iter().filter(|operand| forms.iter().any(|form| form.unit() == operand.unit)) {
-            let put = match self.fetch {
-                Fetch::Buffer => include_str!("kernels/put_buffer.wgsl"),
-                Fetch::Texture => include_str!("kernels/put_texture.wgsl"),
-            };
-            let mut source = format!("// {name}\nconst UNIT: u32 = {}u;\nconst K: u32 = {k}u;\n", operand.unit);
-            let parts = [ROWS, NUMBER, include_str!("kernels/operand.wgsl"), put, text];
-            parts.iter().for_each(|part| source.push_str(part));
+            let source = arrangement(self.fetch, operand.unit, k, text);
             let all = [operand.fours.put()].into_iter().chain(resources.iter().copied());
             let all: Vec<_> = (0..).zip(all).collect();
             bound.push(self.kernels.bind(self.gpu, "operand", source, &all).await?);
@@ -300,9 +294,9 @@ impl<S: Source> Build<'_, S> {
     ) -> Result<Vec<Bound>, RunError> {
         let text = match name {
             "values_gate" => include_str!("kernels/values_gate.wgsl").to_owned(),
-            _ => format!("alias Num = f32;\nalias NumInt = i32;\n{}", include_str!("kernels/values_rows.wgsl")),
+            _ => [SINGLE, include_str!("kernels/values_rows.wgsl")].concat(),
         };
-        self.operands((name, &text), resources, k, &[form]).await
+        self.operands(&text, resources, k, &[form]).await
     }
 
     /// A norm of x, arranged for matrices of these forms.
@@ -315,7 +309,7 @@ impl<S: Source> Build<'_, S> {
     ) -> Result<Vec<Bound>, RunError> {
         let weights = self.vector(tensor).await?;
         let ModelConfig { width, epsilon, .. } = *self.config;
-        let mut text = String::from("alias Num = f32;\nalias NumInt = i32;\n");
+        let mut text = String::from(SINGLE);
         // As many digits as bring every bit back.
         let number = |of: f32| format!("{of:e}f");
         let (reciprocal, epsilon) = (number(1.0 / width as f32), number(epsilon));
@@ -325,7 +319,7 @@ impl<S: Source> Build<'_, S> {
         text.push_str(if keep { include_str!("kernels/keep.wgsl") } else { "fn keep(at: u32, v: vec4<f32>) {}\n" });
         let resources = [Resource::Read(&rows.x), Resource::Read(&weights), Resource::Write(&rows.plain)];
         let resources = if keep { &resources[..] } else { &resources[..2] };
-        self.operands(("norm", &text), resources, width, forms).await
+        self.operands(&text, resources, width, forms).await
     }
 
     async fn norm(&mut self, tensor: &Tensor, rows: &Rows, keep: bool, form: Form) -> Result<Vec<Bound>, RunError> {
@@ -378,8 +372,8 @@ impl<S: Source> Build<'_, S> {
         let numbers =
             [("D", shape.head_dim), ("DIMS", rope.dims), ("HEADS", shape.heads), ("KV_HEADS", shape.kv_heads)];
         let mut source = numbers.map(|(name, value)| format!("const {name}: u32 = {value}u;\n")).concat();
-        source += &format!("const NEIGHBOURS: bool = {};\n", rope.pairing == Pairing::Neighbours);
-        source += &[ROWS, include_str!("kernels/rope.wgsl")].concat();
+        let pairing = format!("const NEIGHBOURS: bool = {};\n", rope.pairing == Pairing::Neighbours);
+        source += &[&pairing, ROWS, include_str!("kernels/rope.wgsl")].concat();
         let resources = [
             (0, Resource::Read(&rows.attending)),
             (1, Resource::Read(&rows.angles)),
@@ -409,6 +403,24 @@ impl<S: Source> Build<'_, S> {
         format!("const VOCABULARY: u32 = {}u;\n", self.config.vocabulary)
     }
 }
+
+/// The kernel that arranges rows of `k` numbers for products in units of `unit`; `values` says what the numbers are.
+fn arrangement(fetch: Fetch, unit: u32, k: u32, values: &str) -> String {
+    let put = match fetch {
+        Fetch::Buffer => include_str!("kernels/put_buffer.wgsl"),
+        Fetch::Texture => include_str!("kernels/put_texture.wgsl"),
+    };
+    let constants = format!("const UNIT: u32 = {unit}u;\nconst K: u32 = {k}u;\n");
+    [&constants, ROWS, NUMBER, include_str!("kernels/operand.wgsl"), put, values].concat()
+}
+
+/// The same for rows as they are.
+pub(super) fn arrange_rows(fetch: Fetch, unit: u32, k: u32) -> String {
+    arrangement(fetch, unit, k, &[SINGLE, include_str!("kernels/values_rows.wgsl")].concat())
+}
+
+/// For parts that compute with single numbers.
+const SINGLE: &str = "alias Num = f32;\nalias NumInt = i32;\n";
 
 /// Numbers of a row of queries, keys and values.
 fn attending(config: &ModelConfig) -> u32 {

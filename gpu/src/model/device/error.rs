@@ -45,6 +45,13 @@ pub enum RunError {
         /// Numbers of a row.
         width: u32,
     },
+    /// The device does not give the answer that is known.
+    SelfTest {
+        /// Tokens that it chose.
+        found: Vec<u32>,
+        /// Those that it should have chosen.
+        wanted: Vec<u32>,
+    },
     /// Layers are set up for another model: their number, or their heads.
     Setups {
         /// Layers given.
@@ -67,6 +74,14 @@ impl fmt::Display for RunError {
             Self::NothingWaits => f.write_str("nothing was verified that could be accepted"),
             Self::NoTokens => f.write_str("no token was taken in yet"),
             Self::Hidden { numbers, width } => write!(f, "a last row of {numbers} numbers, where rows have {width}"),
+            Self::SelfTest { found, wanted } => {
+                let parts = found.iter().zip(wanted).take_while(|(a, b)| a == b).count();
+                write!(
+                    f,
+                    "this GPU, or its driver, computes wrongly: of {} known tokens it parts at {parts}",
+                    wanted.len()
+                )
+            }
             Self::Setups { layers, wanted } => {
                 write!(
                     f,

@@ -103,16 +103,15 @@ impl Kernels {
         source: String,
         resources: &[(u32, Resource<'_>)],
     ) -> Result<Bound, DeviceError> {
-        let (pipeline, layout) = match self.made.get(&source) {
-            Some(made) => made.clone(),
-            None => {
-                let entries: Vec<_> = resources.iter().map(|(binding, of)| entry(*binding, of.kind())).collect();
-                let descriptor = BindGroupLayoutDescriptor { label: Some(name), entries: &entries };
-                let layout = gpu.device().create_bind_group_layout(&descriptor);
-                let pipeline = gpu.pipeline(name, &source, name, &[&layout, &self.rows_layout]).await?;
-                self.made.insert(source, (pipeline.clone(), layout.clone()));
-                (pipeline, layout)
-            }
+        let (pipeline, layout) = if let Some(made) = self.made.get(&source) {
+            made.clone()
+        } else {
+            let entries: Vec<_> = resources.iter().map(|(binding, of)| entry(*binding, of.kind())).collect();
+            let descriptor = BindGroupLayoutDescriptor { label: Some(name), entries: &entries };
+            let layout = gpu.device().create_bind_group_layout(&descriptor);
+            let pipeline = gpu.pipeline(name, &source, name, &[&layout, &self.rows_layout]).await?;
+            self.made.insert(source, (pipeline.clone(), layout.clone()));
+            (pipeline, layout)
         };
         let entries: Vec<_> = resources
             .iter()

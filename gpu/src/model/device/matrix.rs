@@ -178,6 +178,12 @@ impl Matrix {
         Ok(Self { parts, form, k, rows })
     }
 
+    /// A matrix of zeros.
+    pub(super) async fn zeros(gpu: &Gpu, fetch: Fetch, form: Form, rows: u32, k: u32) -> Result<Self, DeviceError> {
+        let codes = allocate(gpu, fetch, form, k, rows).await?;
+        Ok(Self { parts: vec![Part { codes, rows, first: 0 }], form, k, rows })
+    }
+
     /// Binds the products of this matrix with rows of `operand`, into `out`.
     pub(super) async fn product(
         &self,

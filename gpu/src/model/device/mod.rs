@@ -8,9 +8,13 @@ mod kernels;
 mod matrix;
 mod product;
 mod run;
+mod selftest;
+mod tune;
 
 pub use error::RunError;
 pub use product::{Fetch, Shape};
+pub use selftest::self_test;
+pub use tune::{Trial, tune};
 
 pub(super) use matrix::bytes as matrix_bytes;
 
@@ -136,3 +140,6 @@ impl DeviceModel {
         self.vectors.iter().chain(self.rows.all()).for_each(Buffer::destroy);
     }
 }
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests;

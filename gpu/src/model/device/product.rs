@@ -95,13 +95,13 @@ const PARTS: [&str; 4] = ["x", "y", "z", "w"];
 
 /// The kernel's source; its function is `product`.
 pub(crate) fn source(form: Form, then: Then, shape: Shape) -> String {
-    let text = Text { text: String::new(), form, then, shape };
+    let text = Text { wgsl: String::new(), form, then, shape };
     // Writing to a string does not fail.
     text.whole().unwrap_or_default()
 }
 
 struct Text {
-    text: String,
+    wgsl: String,
     form: Form,
     then: Then,
     shape: Shape,
@@ -126,57 +126,57 @@ impl Text {
         let form = self.form;
         let constants = [("LANES", lanes), ("SLICES", slices), ("ROWS", rows), ("COLUMNS", columns)];
         for (name, value) in constants.into_iter().chain(form_constants(form)) {
-            writeln!(self.text, "const {name}: u32 = {value}u;")?;
+            writeln!(self.wgsl, "const {name}: u32 = {value}u;")?;
         }
-        self.text.push_str(ROWS);
-        self.text.push_str(MATRIX);
-        self.text.push_str(HEAD);
-        self.text.push_str(fetch.codes());
-        self.text.push_str(match fetch {
+        self.wgsl.push_str(ROWS);
+        self.wgsl.push_str(MATRIX);
+        self.wgsl.push_str(HEAD);
+        self.wgsl.push_str(fetch.codes());
+        self.wgsl.push_str(match fetch {
             Fetch::Buffer => include_str!("kernels/x_buffer.wgsl"),
             Fetch::Texture => include_str!("kernels/x_texture.wgsl"),
         });
         if slices > 1 {
-            writeln!(self.text, "var<workgroup> shared_: array<f32, {}>;", slices * lanes * rows * columns)?;
+            writeln!(self.wgsl, "var<workgroup> shared_: array<f32, {}>;", slices * lanes * rows * columns)?;
         }
-        self.text.push_str(
+        self.wgsl.push_str(
             "@compute @workgroup_size(LANES * SLICES)\nfn product(@builtin(workgroup_id) group: vec3<u32>, \
              @builtin(local_invocation_index) thread: u32) {\n",
         );
         self.places()?;
         self.each("    var t{i}_{c} = 0.0;\n")?;
         // All threads go through as many rounds, since they meet in each.
-        self.text.push_str("    for (var round = 0u; round < pieces; round += SLICES) {\n");
+        self.wgsl.push_str("    for (var round = 0u; round < pieces; round += SLICES) {\n");
         self.each("        var y{i}_{c} = 0.0;\n")?;
-        self.text.push_str(
+        self.wgsl.push_str(
             "        let until = min(pairs, (round + slice + 1u) * PIECE);\n        \
              for (var pair = (round + slice) * PIECE; pair < until; pair++) {\n",
         );
         self.pair()?;
-        self.text.push_str("        }\n");
+        self.wgsl.push_str("        }\n");
         if slices == 1 {
             self.each("        t{i}_{c} += y{i}_{c};\n")?;
         } else {
             self.gather()?;
         }
-        self.text.push_str("    }\n");
+        self.wgsl.push_str("    }\n");
         self.results()?;
-        self.text.push_str("}\n");
-        Ok(self.text)
+        self.wgsl.push_str("}\n");
+        Ok(self.wgsl)
     }
 
     /// A line for every row of the matrix and of x.
     fn each(&mut self, line: &str) -> std::fmt::Result {
         for i in 0..self.shape.rows {
             for c in 0..self.shape.columns {
-                self.text.write_str(&line.replace("{i}", &i.to_string()).replace("{c}", &c.to_string()))?;
+                self.wgsl.write_str(&line.replace("{i}", &i.to_string()).replace("{c}", &c.to_string()))?;
             }
         }
         Ok(())
     }
 
     fn places(&mut self) -> std::fmt::Result {
-        let text = &mut self.text;
+        let text = &mut self.wgsl;
         text.push_str(if self.shape.slices > 1 {
             "    let slice = thread / LANES;\n"
         } else {
@@ -202,7 +202,7 @@ impl Text {
     fn pair(&mut self) -> std::fmt::Result {
         let Shape { rows, columns, .. } = self.shape;
         let (form, Step { words, numbers }) = (self.form, self.step());
-        let text = &mut self.text;
+        let text = &mut self.wgsl;
         for i in 0..rows {
             writeln!(text, "            let b{i} = (m{i} + pair) * (RECORD * 8u) + lane;")?;
             if form.quantised() {
@@ -216,7 +216,7 @@ impl Text {
         }
         text.push_str("            for (var half = 0u; half < 2u; half++) {\n");
         self.each("            var p{i}_{c} = 0.0;\n")?;
-        let text = &mut self.text;
+        let text = &mut self.wgsl;
         text.push_str("            for (var four = 0u; four < CODES; four++) {\n");
         for i in 0..rows {
             writeln!(text, "            let c{i} = code4(b{i} + (half * CODES + four) * 8u);")?;
@@ -247,11 +247,14 @@ impl Text {
         }
         text.push_str("            }\n            }\n");
         if form.quantised() {
-            self.each("            y{i}_{c} += d{i}[half * 2u] * p{i}_{c} + d{i}[half * 2u + 1u] * s{c}[half];\n")?;
+            self.each(
+                "            y{i}_{c} += d{i}[half * 2u] * p{i}_{c};\n            \
+                 y{i}_{c} += d{i}[half * 2u + 1u] * s{c}[half];\n",
+            )?;
         } else {
             self.each("            y{i}_{c} += p{i}_{c};\n")?;
         }
-        self.text.push_str("            }\n");
+        self.wgsl.push_str("            }\n");
         Ok(())
     }
 
@@ -261,25 +264,25 @@ impl Text {
         let threads = lanes * slices;
         for i in 0..rows {
             for c in 0..columns {
-                writeln!(self.text, "        shared_[{}u + thread] = y{i}_{c};", (i * columns + c) * threads)?;
+                writeln!(self.wgsl, "        shared_[{}u + thread] = y{i}_{c};", (i * columns + c) * threads)?;
             }
         }
-        self.text.push_str(
+        self.wgsl.push_str(
             "        workgroupBarrier();\n        if slice == 0u {\n            let there = min(SLICES, pieces - round);\n            \
              for (var other = 0u; other < there; other++) {\n",
         );
         for i in 0..rows {
             for c in 0..columns {
                 let at = (i * columns + c) * threads;
-                writeln!(self.text, "                t{i}_{c} += shared_[{at}u + other * LANES + thread];")?;
+                writeln!(self.wgsl, "                t{i}_{c} += shared_[{at}u + other * LANES + thread];")?;
             }
         }
-        self.text.push_str("            }\n        }\n        workgroupBarrier();\n");
+        self.wgsl.push_str("            }\n        }\n        workgroupBarrier();\n");
         Ok(())
     }
 
     fn results(&mut self) -> std::fmt::Result {
-        let text = &mut self.text;
+        let text = &mut self.wgsl;
         if self.shape.slices > 1 {
             text.push_str("    if slice != 0u {\n        return;\n    }\n");
         }
@@ -306,7 +309,7 @@ fn code(form: Form, i: u32, j: u32) -> String {
         Form::Nibbles => format!("f32((w{i}_0 >> {}u) & 15u)", 4 * j),
         Form::Bytes { .. } => format!("f32(extractBits(bitcast<i32>(w{i}_0), {}u, 8u))", 8 * j),
         Form::Halves => format!("unpack2x16float(w{i}_{}).{}", j / 2, PARTS[j as usize % 2]),
-        Form::Uppers if j % 2 == 0 => format!("bitcast<f32>(w{i}_{} << 16u)", j / 2),
+        Form::Uppers if j.is_multiple_of(2) => format!("bitcast<f32>(w{i}_{} << 16u)", j / 2),
         Form::Uppers => format!("bitcast<f32>(w{i}_{} & 0xffff0000u)", j / 2),
         Form::Floats => format!("bitcast<f32>(w{i}_{j})"),
     }

@@ -4,7 +4,7 @@ use super::kernels::ROWS_STRIDE;
 use super::{DeviceModel, RunError, Waiting};
 use crate::attention::{Pass, Tree};
 use crate::decode::{Engine, State};
-use crate::model::rotary::angles;
+use crate::model::cpu::rows::angles;
 use std::ops::Range;
 use wgpu::{Buffer, CommandEncoder, CommandEncoderDescriptor, ComputePass, ComputePassDescriptor};
 
@@ -56,13 +56,14 @@ impl DeviceModel {
         self.gpu.device().create_command_encoder(&CommandEncoderDescriptor::default())
     }
 
-    fn begin<'a>(encoder: &'a mut CommandEncoder) -> ComputePass<'a> {
+    fn begin(encoder: &mut CommandEncoder) -> ComputePass<'_> {
         encoder.begin_compute_pass(&ComputePassDescriptor::default())
     }
 
     /// Gives the device the rows of a pass: tokens, and the angles of their positions.
     fn give(&self, tokens: &[u32], positions: impl Iterator<Item = u32>, blocks: &Blocks) -> Result<(), RunError> {
-        let turns: Vec<[f32; 2]> = positions.flat_map(|position| angles(&self.config.rope, position)).collect();
+        let (cosines, sines) = angles(&self.config.rope, positions);
+        let turns: Vec<[f32; 2]> = cosines.into_iter().zip(sines).map(|(cosine, sine)| [cosine, sine]).collect();
         self.gpu.write(&self.rows.tokens, 0, bytemuck::cast_slice(tokens))?;
         self.gpu.write(&self.rows.angles, 0, bytemuck::cast_slice(&turns))?;
         self.give_blocks(blocks)
@@ -71,7 +72,7 @@ impl DeviceModel {
     fn give_blocks(&self, blocks: &Blocks) -> Result<(), RunError> {
         let mut bytes = Vec::new();
         for Which { first, count, out } in &blocks.which {
-            [*first, *count, *out, 0].iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+            bytes.extend([*first, *count, *out, 0].iter().flat_map(|word| word.to_le_bytes()));
             bytes.resize(bytes.len().next_multiple_of(ROWS_STRIDE as usize), 0);
         }
         self.gpu.write(&self.rows.which, 0, &bytes)?;

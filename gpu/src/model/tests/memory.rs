@@ -85,7 +85,8 @@ fn needs_are_the_sum_of_their_parts() {
     let plan = plan(&limits, &setups[0].config, &setups[0].carrier, wanted).unwrap();
     assert_eq!(needs.layers, 2 * plan.layer_bytes());
     assert_eq!(needs.scratch, plan.shared_bytes());
-    assert_eq!(needs.rows, 4 * (16 * 2 * (32 + 64) + 8 * 6));
+    // Two heads of 16 over one.
+    assert_eq!(needs.rows, 4 * (16 * (2 * (32 + 64) + 4 * 16 + 64 + 4) + 9 * 6));
     assert_eq!(needs.total(), needs.weights + needs.layers + needs.scratch + needs.rows);
 }
 
