@@ -33,7 +33,7 @@ impl Place {
     /// Finds a device, `auto` one that is no software: the processor is faster than a processor that stands for a GPU.
     pub(crate) async fn find(auto: bool, gpu: bool) -> Result<Self, Error> {
         if !gpu {
-            return Ok(Self::Cpu("asked for".to_owned()));
+            return Ok(Self::Cpu("it was asked for".to_owned()));
         }
         match Gpu::request(&mrail_gpu::device::Options::default()).await {
             Ok(gpu) if auto && gpu.info().software => {
@@ -59,7 +59,7 @@ impl Place {
             ],
             Self::Cpu(why) => [
                 ("backend", "cpu".into()),
-                ("adapter", "the processor, one thread".into()),
+                ("adapter", "one thread".into()),
                 ("driver", JsValue::UNDEFINED),
                 ("software", true.into()),
                 ("why", why.as_str().into()),

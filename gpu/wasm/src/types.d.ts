@@ -35,7 +35,7 @@ export interface Needs {
 /** Where a model runs. */
 export interface Where {
   backend: "gpu" | "cpu";
-  /** The GPU's name, as far as the browser tells. */
+  /** The GPU's name, as far as the browser tells; how much of the processor. */
   adapter: string;
   driver?: string;
   /** A processor computes, by itself or in place of a GPU. */

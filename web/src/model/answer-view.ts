@@ -70,11 +70,12 @@ export class AnswerView {
     const accepted = stats.accepted.own + stats.accepted.conversation + stats.accepted.foreign;
     const row = (term: string, id: string, ...value: Child[]): HTMLElement => h("div", {}, h("dt", {}, term), h("dd", { data: { stat: id } }, ...value));
     const speed = this.#tokens > 0 ? ` (${((1000 * this.#tokens) / Math.max(milliseconds, 0.1)).toFixed(1)} tokens/s)` : "";
+    const known = stats.kept + stats.restored;
     replace(
       this.#stats,
       row("Evaluated", "evaluated", `${counted(stats.evaluated, "token")}`),
       row("From the map", "served", counted(stats.served, "token")),
-      row("Prompt", "context", `${counted(stats.context, "token")}, ${formatCount(stats.kept + stats.restored)} not read again`),
+      row("Prompt", "context", counted(stats.context, "token"), known > 0 && `, and ${formatCount(known)} were not read again`),
       row("Passes", "passes", formatCount(stats.passes)),
       row("Accepted a pass", "accepted", stats.passes > 0 ? `${(accepted / stats.passes).toFixed(2)} of ${(stats.drafted / stats.passes).toFixed(1)} drafted` : "–"),
       row("Time", "time", formatTime(milliseconds), speed),
