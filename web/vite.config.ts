@@ -8,8 +8,10 @@ const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url
 
 export default defineConfig(({ command, mode }) => {
   const mrail = mrailPackage(at("../wasm/pkg"));
-  if (mrail === undefined && command === "build" && mode !== "test") {
-    throw new Error("wasm/pkg is missing: run `wasm-pack build --target web wasm` first (`cargo xtask demo` does it all)");
+  const mrailGpu = mrailPackage(at("../gpu/wasm/pkg"));
+  if ((mrail === undefined || mrailGpu === undefined) && command === "build" && mode !== "test") {
+    const folder = mrail === undefined ? "wasm" : "gpu/wasm";
+    throw new Error(`${folder}/pkg is missing: run \`wasm-pack build --target web ${folder}\` first (\`cargo xtask demo\` does it all)`);
   }
   return {
     // The page works from any folder of any host.
@@ -17,7 +19,13 @@ export default defineConfig(({ command, mode }) => {
     // A file that is not there is a 404, not this page again under another name.
     appType: "mpa" as const,
     plugins: [staticData(at("../tests/data")), contentSecurityPolicy()],
-    resolve: { alias: mrail === undefined ? {} : { mrail } },
+    // Whole names: one begins with the other.
+    resolve: {
+      alias: [
+        ...(mrail === undefined ? [] : [{ find: /^mrail$/, replacement: mrail }]),
+        ...(mrailGpu === undefined ? [] : [{ find: /^mrail-gpu$/, replacement: mrailGpu }]),
+      ],
+    },
     worker: { format: "es" as const },
     build: {
       // Browsers that know `light-dark()`, which the styles are written with.
@@ -25,6 +33,7 @@ export default defineConfig(({ command, mode }) => {
       // The .wasm stays a file of its own: compiled while it loads.
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
+      rolldownOptions: { input: { index: at("index.html"), model: at("model.html") } },
     },
     server: { fs: { allow: [at("..")] } },
     test: { include: ["test/unit/**/*.test.ts"], environment: "node" },

@@ -29,7 +29,7 @@ export function asFailure(thrown: unknown): Failure {
   if (thrown instanceof Error) {
     // A trap inside WebAssembly: the module's memory may be half-way through a change.
     if (thrown.name === "RuntimeError") {
-      return { kind: "crashed", message: `The map reader stopped: ${thrown.message}.`, advice: "Open the map again." };
+      return { kind: "crashed", message: `The worker stopped: ${thrown.message}.`, advice: "Open the map again." };
     }
     const { kind, offset } = thrown as { kind?: unknown; offset?: unknown };
     return {

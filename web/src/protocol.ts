@@ -107,15 +107,18 @@ export interface Api {
   suggest(count: number): Suggestion[];
 }
 
-export type Method = keyof Api;
-export type Args<M extends Method> = Parameters<Api[M]>;
-export type Value<M extends Method> = ReturnType<Api[M]>;
+/** What a worker does: calls by name. */
+export type Calls<A> = { [M in keyof A]: (...args: never[]) => unknown };
 
 /** Page to worker. `start` comes first and says where the page's files lie. */
-export type ToWorker =
+export type Request<A extends Calls<A>> =
   | { start: { base: string } }
-  | { [M in Method]: { id: number; method: M; args: Args<M> } }[Method]
+  | { [M in keyof A]: { id: number; method: M; args: Parameters<A[M]> } }[keyof A]
   | { cancel: number };
 
 /** Worker to page: any number of `progress`, then exactly one `value` or `failure`. */
-export type ToPage = { id: number } & ({ value: unknown } | { failure: Failure } | { progress: Progress });
+export type Reply<P> = { id: number } & ({ value: unknown } | { failure: Failure } | { progress: P });
+
+export type Method = keyof Api;
+export type ToWorker = Request<Api>;
+export type ToPage = Reply<Progress>;

@@ -1,4 +1,4 @@
-//! Builds the npm package and the web app, each at most once in a run.
+//! Builds the npm packages and the web app, each at most once in a run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,19 @@ use crate::shell::Failure;
 
 /// The npm package's folder, built and optimised.
 pub(crate) fn package(project: &Project) -> Result<PathBuf, Failure> {
-    once(&project.package, "the npm package", || build_package(project))
+    once(&project.package, "the npm package", || build_package(project, &MAP))
+}
+
+/// The folder of the npm package that runs models, likewise.
+pub(crate) fn model_package(project: &Project) -> Result<PathBuf, Failure> {
+    once(&project.model_package, "the model's npm package", || build_package(project, &MODEL))
 }
 
 /// The web app's folder of files to serve.
 pub(crate) fn web_app(project: &Project) -> Result<PathBuf, Failure> {
     once(&project.web_app, "the web app", || {
         package(project)?;
+        model_package(project)?;
         project.cmd("npm").args("run build").dir(&project.path("web")).stream()?;
         Ok(project.path("web/dist"))
     })
@@ -33,33 +39,50 @@ fn once(cell: &Once, what: &str, build: impl FnOnce() -> Result<PathBuf, Failure
     }
 }
 
-fn build_package(project: &Project) -> Result<PathBuf, Failure> {
+/// A crate that becomes an npm package.
+struct Package {
+    folder: &'static str,
+    krate: &'static str,
+    /// How its users know it.
+    name: &'static str,
+}
+
+const MAP: Package = Package { folder: "wasm", krate: "mrail-wasm", name: "mrail" };
+const MODEL: Package = Package { folder: "gpu/wasm", krate: "mrail-gpu-wasm", name: "mrail-gpu" };
+
+fn build_package(project: &Project, package: &Package) -> Result<PathBuf, Failure> {
     // wasm-pack optimises with the wasm-opt that it finds on the path, the one of the npm modules.
     if project.program(&["wasm-opt"]).is_none() {
         return Err(
             Failure::new("wasm-opt is not there: web/package.json must have `binaryen`").hint("cargo xtask setup")
         );
     }
-    rust::cmd(project, "wasm-pack", WASM)?.args("build wasm --mode no-install --target web --profile wasm").stream()?;
-    let folder = project.path("wasm/pkg");
+    let pack = rust::cmd(project, "wasm-pack", WASM)?.arg("build").arg(package.folder);
+    pack.args("--mode no-install --target web --profile wasm").stream()?;
+    let crate_folder = project.path(package.folder);
+    let folder = crate_folder.join("pkg");
     let manifest = folder.join("package.json");
-    let text = fs::read_to_string(&manifest).map_err(Failure::doing("reading wasm/pkg/package.json"))?;
-    fs::write(&manifest, named(&text)?).map_err(Failure::doing("writing wasm/pkg/package.json"))?;
+    let doing = |what: &str| format!("{what} {}", manifest.display());
+    let text = fs::read_to_string(&manifest).map_err(Failure::doing(doing("reading")))?;
+    fs::write(&manifest, named(&text, package)?).map_err(Failure::doing(doing("writing")))?;
     copy(&project.path("LICENSE"), &folder.join("LICENSE"))?;
-    let readme = project.path("wasm/README.md");
+    let readme = crate_folder.join("README.md");
     if readme.exists() {
         copy(&readme, &folder.join("README.md"))?;
     }
     Ok(folder)
 }
 
-/// wasm-pack names the package after the crate; users know it as `mrail`.
-fn named(manifest: &str) -> Result<String, Failure> {
-    let (of_crate, of_package) = ("\"name\": \"mrail-wasm\"", "\"name\": \"mrail\"");
-    if manifest.contains(of_crate) || manifest.contains(of_package) {
-        return Ok(manifest.replacen(of_crate, of_package, 1));
+/// wasm-pack names the package after the crate; users know it by another name.
+fn named(manifest: &str, package: &Package) -> Result<String, Failure> {
+    let [of_crate, of_package] = [package.krate, package.name].map(|name| format!("\"name\": \"{name}\""));
+    if manifest.contains(&of_crate) || manifest.contains(&of_package) {
+        return Ok(manifest.replacen(&of_crate, &of_package, 1));
     }
-    Err(Failure::new("wasm/pkg/package.json does not hold the name of the crate, mrail-wasm"))
+    Err(Failure::new(format!(
+        "{}/pkg/package.json does not hold the name of the crate, {}",
+        package.folder, package.krate
+    )))
 }
 
 fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
@@ -68,16 +91,17 @@ fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Failure, Once, named, once};
+    use super::{Failure, MAP, MODEL, Once, named, once};
     use std::path::PathBuf;
 
     #[test]
     fn the_package_is_named_mrail() {
         let manifest = "{\n  \"name\": \"mrail-wasm\",\n  \"main\": \"mrail_wasm.js\"\n}";
         let right = "{\n  \"name\": \"mrail\",\n  \"main\": \"mrail_wasm.js\"\n}";
-        assert_eq!(named(manifest).ok().as_deref(), Some(right));
-        assert_eq!(named(right).ok().as_deref(), Some(right));
-        assert!(named("{ \"name\": \"other\" }").is_err());
+        assert_eq!(named(manifest, &MAP).ok().as_deref(), Some(right));
+        assert_eq!(named(right, &MAP).ok().as_deref(), Some(right));
+        assert!(named("{ \"name\": \"other\" }", &MAP).is_err());
+        assert!(named(manifest, &MODEL).is_err());
     }
 
     #[test]

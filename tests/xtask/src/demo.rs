@@ -20,7 +20,7 @@ const SAMPLE: &str = "?url=maps/coding.mrail";
 pub(crate) fn run(project: &Project, port: Option<u16>, open: bool) -> Result<(), Failure> {
     let port = free_port(port)?;
     let start = Instant::now();
-    println!("demo: building the npm package and the web app (about 1 min the first time)");
+    println!("demo: building the npm packages and the web app (about 4 min the first time)");
     build::web_app(project)?;
     println!("demo: built in {}", crate::shell::took(start.elapsed()));
     let vite = project.path("web/node_modules/vite/bin/vite.js");

@@ -15,6 +15,8 @@ pub(crate) struct Project {
     pub(crate) target: PathBuf,
     /// The npm package, built at most once in a run (see `build`).
     pub(crate) package: OnceCell<Result<PathBuf, String>>,
+    /// That of the model, likewise.
+    pub(crate) model_package: OnceCell<Result<PathBuf, String>>,
     /// The web app, likewise.
     pub(crate) web_app: OnceCell<Result<PathBuf, String>>,
 }
@@ -28,7 +30,7 @@ impl Project {
             Some(folder) => env::current_dir().unwrap_or_else(|_| root.clone()).join(folder),
             None => root.join("target"),
         };
-        Self { root, target, package: OnceCell::new(), web_app: OnceCell::new() }
+        Self { root, target, package: OnceCell::new(), model_package: OnceCell::new(), web_app: OnceCell::new() }
     }
 
     /// A path below the root, with `/` on every system.

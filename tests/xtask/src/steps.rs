@@ -103,11 +103,21 @@ pub(crate) const STEPS: &[Step] = &[
         .needs(WASM_IN_CHROMIUM),
     Step::new("gpu-firefox", "the tests of what computes on a GPU, in headless Firefox", gpu_firefox)
         .needs(GPU_IN_FIREFOX),
+    Step::new("model-chromium", "the tests of the model for JavaScript, in headless Chromium", model_chromium)
+        .needs(WASM_IN_CHROMIUM),
+    Step::new("model-firefox", "the tests of the model for JavaScript, in headless Firefox", model_firefox)
+        .needs(GPU_IN_FIREFOX),
     Step::new("wasm-size", "the optimised .wasm is within 250 KB", wasm_size).needs(PACKAGE),
     Step::new("npm-package", "the packed npm package works in another project", npm_package).needs(PACKAGE),
     Step::new("web-check", "the web app's types", web_check).needs(PACKAGE),
     Step::new("web-unit", "the web app's unit tests", web_unit).needs(PACKAGE),
     Step::new("web-e2e", "the built web app in Chromium, end to end", web_e2e).needs(PACKAGE_AND_CHROMIUM),
+    Step::new(
+        "model-e2e",
+        "the built page that runs a model, in Chromium, with SmolLM2 where that is there",
+        model_e2e,
+    )
+    .needs(PACKAGE_AND_CHROMIUM),
     Step::new("properties", "core's properties with 4000 cases each", properties).only_full(),
     Step::new("gpu-long", "contexts of 100 000 tokens on a device", gpu_long).needs(&[Need::Vulkan]).only_full(),
     Step::new("fuzz", "each fuzz target for a minute", fuzz).needs(&[Need::CargoFuzz]).only_full(),
@@ -299,20 +309,28 @@ fn wasm_firefox(run: &Run) -> Result<Outcome, Failure> {
     tests_passed(wasm_test(run, IN_FIREFOX, "wasm")?)
 }
 
-fn gpu_test(run: &Run, browser: (&str, &str)) -> Result<Outcome, Failure> {
+fn gpu_test(run: &Run, browser: (&str, &str), of: &str) -> Result<Outcome, Failure> {
     // Each of many test programs would be optimised as a whole; the tests themselves are hardly faster for it.
-    let pack = wasm_test(run, browser, "gpu")?.env("CARGO_PROFILE_RELEASE_LTO", "off");
+    let pack = wasm_test(run, browser, of)?.env("CARGO_PROFILE_RELEASE_LTO", "off");
     let pack = pack.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
     // Which device it was is told by a test that passes.
     tests_passed(pack.args(if run.full { "-- --nocapture --include-ignored" } else { "-- --nocapture" }))
 }
 
 fn gpu_chromium(run: &Run) -> Result<Outcome, Failure> {
-    gpu_test(run, IN_CHROMIUM)
+    gpu_test(run, IN_CHROMIUM, "gpu")
 }
 
 fn gpu_firefox(run: &Run) -> Result<Outcome, Failure> {
-    gpu_test(run, IN_FIREFOX)
+    gpu_test(run, IN_FIREFOX, "gpu")
+}
+
+fn model_chromium(run: &Run) -> Result<Outcome, Failure> {
+    gpu_test(run, IN_CHROMIUM, "gpu/wasm")
+}
+
+fn model_firefox(run: &Run) -> Result<Outcome, Failure> {
+    gpu_test(run, IN_FIREFOX, "gpu/wasm")
 }
 
 fn wasm_size(run: &Run) -> Result<Outcome, Failure> {
@@ -337,10 +355,24 @@ fn web_unit(run: &Run) -> Result<Outcome, Failure> {
 }
 
 fn web_e2e(run: &Run) -> Result<Outcome, Failure> {
+    passed(in_chromium(run, "run e2e")?.stream())
+}
+
+/// The real model is not asked for: what it does here, a small one does nearly as well. Without it, its tests say that they were
+/// skipped.
+fn model_e2e(run: &Run) -> Result<Outcome, Failure> {
+    let tests = in_chromium(run, "run e2e:model")?;
+    let given = std::env::var_os("MRAIL_MODEL").is_some();
+    let here = !given && model::present(run.project);
+    passed(if here { tests.env("MRAIL_MODEL", model::path(run.project)) } else { tests }.stream())
+}
+
+/// Tests of the built web app, for which they need a browser.
+fn in_chromium(run: &Run, tests: &str) -> Result<Cmd, Failure> {
     build::web_app(run.project)?;
     let chromium = setup::chromium(run.project);
     let chromium = chromium.ok_or_else(|| Failure::new("Chromium is not there").hint("cargo xtask setup"))?;
-    passed(npm(run, "run e2e").env("MRAIL_CHROMIUM", chromium).stream())
+    Ok(npm(run, tests).env("MRAIL_CHROMIUM", chromium))
 }
 
 fn properties(run: &Run) -> Result<Outcome, Failure> {

@@ -35,6 +35,7 @@ export function landing({ sample, choose, address }: LandingActions): HTMLElemen
           h("button", { type: "button", className: "button large", onclick: choose }, "Open a map …"),
         ),
         h("p", { className: "quiet" }, "Or drop a .mrail file anywhere on this page. It stays on this computer."),
+        h("p", { className: "quiet" }, h("a", { href: "./model.html", className: "link" }, "Run a model beside a map"), ": known prompts from the map, the rest decoded here, on the GPU or without one."),
       ),
       networkPicture(),
     ),

@@ -1,7 +1,7 @@
 import { FailureError } from "../failure.ts";
 import type { Source } from "../protocol.ts";
 import { formatBytes } from "../format.ts";
-import { fetchMap } from "./fetch-map.ts";
+import { fetchFile, MAP } from "./fetch-file.ts";
 import type { Call } from "./serve.ts";
 import { HEAD, requireMap } from "./sniff.ts";
 
@@ -13,7 +13,7 @@ const LARGEST = 1.5e9;
 
 /** The source as a Blob that starts like a map. Nothing but its first bytes has been read from a file after this. */
 export async function toBlob(source: Source, call: Call): Promise<Blob> {
-  if ("url" in source) return fetchMap(source.url, source.name, call);
+  if ("url" in source) return fetchFile(MAP, source.url, source.name, call);
   requireMap(await read(source.file.slice(0, HEAD), source.name), source.name);
   return source.file;
 }

@@ -1,17 +1,22 @@
 import { asFailure } from "../failure.ts";
-import type { Api, Args, Method, Progress, ToPage, ToWorker, Value } from "../protocol.ts";
+import type { Api, Calls, Progress, Reply, Request } from "../protocol.ts";
 
 /** What a handler gets beside its arguments. */
-export interface Call {
+export interface Call<P = Progress> {
   /** Fires when the page has lost interest. */
   signal: AbortSignal;
-  progress(progress: Progress): void;
+  progress(progress: P): void;
 }
 
-export type Handlers = { [M in Method]: (call: Call, ...args: Args<M>) => Value<M> | Promise<Value<M>> };
+export type Handlers<A extends Calls<A> = Api, P = Progress> = {
+  [M in keyof A]: (call: Call<P>, ...args: Parameters<A[M]>) => ReturnType<A[M]> | Promise<ReturnType<A[M]>>;
+};
 
 /** The worker's end of the protocol: one reply to each request, whatever the handler does. */
-export function serve(handlers: Handlers, reply: (message: ToPage) => void): (message: ToWorker) => Promise<void> {
+export function serve<A extends Calls<A> = Api, P = Progress>(
+  handlers: Handlers<A, P>,
+  reply: (message: Reply<P>) => void,
+): (message: Request<A>) => Promise<void> {
   const running = new Map<number, AbortController>();
   return async (message) => {
     if ("start" in message) return;
@@ -20,9 +25,9 @@ export function serve(handlers: Handlers, reply: (message: ToPage) => void): (me
     const abort = new AbortController();
     running.set(id, abort);
     try {
-      const handler = handlers[method] as ((call: Call, ...args: unknown[]) => Value<keyof Api>) | undefined;
+      const handler = handlers[method] as ((call: Call<P>, ...args: unknown[]) => unknown) | undefined;
       if (handler === undefined) throw new Error(`no such call: ${String(method)}`);
-      const value = await handler({ signal: abort.signal, progress: (progress) => reply({ id, progress }) }, ...args);
+      const value = await handler({ signal: abort.signal, progress: (progress: P) => reply({ id, progress }) }, ...args);
       reply({ id, value });
     } catch (thrown) {
       reply({ id, failure: asFailure(thrown) });

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { chromium } from "playwright-core";
 
-const FLAGS = [
+export const FLAGS = [
   "--no-sandbox",
   "--disable-gpu",
   "--disable-quic",
@@ -12,7 +12,7 @@ const FLAGS = [
 ];
 
 /** Chromium: the one that MRAIL_CHROMIUM names, as `cargo xtask test` sets it, or the first on PATH. */
-function executable() {
+export function executable() {
   if (process.env.MRAIL_CHROMIUM) return process.env.MRAIL_CHROMIUM;
   for (const name of ["chromium", "chromium-browser", "google-chrome"]) {
     try {

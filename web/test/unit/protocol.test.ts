@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Client, type WorkerLike } from "../../src/client.ts";
 import { FailureError } from "../../src/failure.ts";
-import type { Progress, SearchResult, ToPage, ToWorker } from "../../src/protocol.ts";
+import type { Api, Progress, SearchResult, ToPage, ToWorker } from "../../src/protocol.ts";
 import { serve, type Handlers } from "../../src/worker/serve.ts";
 
 const kind = (promise: Promise<unknown>): Promise<string> =>
@@ -39,7 +39,7 @@ class LocalWorker implements WorkerLike {
 
 function setUp(handlers: Partial<Handlers>): { client: Client; workers: LocalWorker[] } {
   const workers: LocalWorker[] = [];
-  const client = new Client(() => {
+  const client = new Client<Api>(() => {
     workers.push(new LocalWorker(handlers));
     return workers.at(-1)!;
   }, "http://page/");
@@ -99,7 +99,7 @@ describe("a call", () => {
   });
 
   it("settles when the worker cannot be made, or an argument cannot be sent", async () => {
-    const broken = new Client(() => {
+    const broken = new Client<Api>(() => {
       throw new Error("no workers here");
     }, "");
     expect(await kind(broken.call("suggest", [1]))).toBe("crashed");

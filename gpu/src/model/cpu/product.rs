@@ -15,6 +15,9 @@ pub(super) type Lanes<T> = [T; GROUP];
 /// Numbers of a row that are summed before their sum is added to the others'.
 const PIECE: usize = 128;
 
+/// Groups that one row is multiplied with at once: in wasm, more than one are more than its registers hold.
+const GROUPS: usize = if cfg!(target_arch = "wasm32") { 1 } else { 4 };
+
 /// How codes lie in words.
 trait Codes {
     /// Numbers of a unit.
@@ -137,10 +140,10 @@ fn of<C: Codes>(words: &[u32], rows: Rows<'_>, out: &mut [Lanes<f32>]) {
     let words = words.as_chunks().0;
     let group = units * C::RECORD;
     if count == 1 {
-        let mut words = words.chunks_exact(4 * group);
-        let mut out = out.chunks_exact_mut(4);
+        let mut words = words.chunks_exact(GROUPS * group);
+        let mut out = out.chunks_exact_mut(GROUPS);
         for (words, out) in (&mut words).zip(&mut out) {
-            let tile = tile::<C, 4, 1>(words, rows, 0);
+            let tile = tile::<C, GROUPS, 1>(words, rows, 0);
             out.copy_from_slice(tile.as_flattened());
         }
         for (words, out) in words.remainder().chunks_exact(group).zip(out.into_remainder()) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { FailureError } from "../../src/failure.ts";
 import type { Progress } from "../../src/protocol.ts";
-import { fetchMap } from "../../src/worker/fetch-map.ts";
+import { fetchFile, MAP } from "../../src/worker/fetch-file.ts";
 import { data } from "./data.ts";
 
 const map = data("maps/general.mrail");
@@ -36,7 +36,7 @@ function load(server: Server, url = URL_OF_MAP, abort = new AbortController()): 
     return new Response(server.stream ?? null, { status: server.status ?? 200, headers: server.headers ?? {} });
   }) as typeof fetch;
   const call = { signal: abort.signal, progress: (progress: Progress) => seen.push(progress) };
-  return { blob: fetchMap(url, "general.mrail", call, get), seen, asked };
+  return { blob: fetchFile(MAP, url, "general.mrail", call, get), seen, asked };
 }
 
 const failure = (promise: Promise<unknown>): Promise<{ kind: string; message: string; advice?: string }> =>

@@ -1,18 +1,36 @@
 import { FailureError, type Failure } from "../failure.ts";
 import { formatBytes } from "../format.ts";
-import type { Call } from "./serve.ts";
 import { HEAD, requireMap } from "./sniff.ts";
+
+/** What is fetched, in words, and how it is told from something else by its first bytes. */
+export interface FileKind {
+  require(head: Uint8Array, name: string): void;
+  /** "Maps" */
+  many: string;
+  /** "a .mrail file" */
+  one: string;
+  /** Where a file of this computer is opened. */
+  open: string;
+}
+
+export const MAP: FileKind = { require: requireMap, many: "Maps", one: "a .mrail file", open: "“Open a map”" };
 
 const BY_HAND = "Or download the file yourself and drop it here.";
 
+/** Only what a download needs of a call. */
+export interface Download {
+  signal: AbortSignal;
+  progress(progress: { done: number; total?: number }): void;
+}
+
 /**
- * A map from the network as a Blob (which a browser may keep on disk), with progress.
+ * A file from the network as a Blob (which a browser may keep on disk), with progress.
  *
  * The first bytes are looked at as soon as they are there: a page that says "not found" with status 200 is recognised
  * before gigabytes of something else have been loaded.
  */
-export async function fetchMap(url: string, name: string, call: Call, get: typeof fetch = fetch): Promise<Blob> {
-  const response = await request(url, call, get);
+export async function fetchFile(kind: FileKind, url: string, name: string, call: Download, get: typeof fetch = fetch): Promise<Blob> {
+  const response = await request(kind, url, call, get);
   if (!response.ok) throw new FailureError(refused(response.status, url));
 
   // With a content encoding the length is that of the encoded body: no use for progress.
@@ -32,7 +50,7 @@ export async function fetchMap(url: string, name: string, call: Call, get: typeo
       if (!looked) head = join(head, part.value.subarray(0, HEAD - head.length));
       if (!looked && head.length >= HEAD) {
         looked = true;
-        requireMap(head, name);
+        kind.require(head, name);
       }
       call.progress(total === undefined ? { done } : { done, total });
     }
@@ -41,26 +59,26 @@ export async function fetchMap(url: string, name: string, call: Call, get: typeo
     throw new FailureError(interrupted(name, done, total));
   }
   if (total !== undefined && done < total) throw new FailureError(interrupted(name, done, total));
-  if (!looked) requireMap(head, name);
+  if (!looked) kind.require(head, name);
   return new Blob(parts);
 }
 
-async function request(url: string, { signal }: Call, get: typeof fetch): Promise<Response> {
+async function request(kind: FileKind, url: string, { signal }: Download, get: typeof fetch): Promise<Response> {
   let parsed: URL;
   try {
     parsed = new URL(url);
   } catch {
-    throw new FailureError({ kind: "address", message: `“${url}” is no address.`, advice: "Give the whole address of a .mrail file." });
+    throw new FailureError({ kind: "address", message: `“${url}” is no address.`, advice: `Give the whole address of ${kind.one}.` });
   }
   if (!/^(https?|blob):$/.test(parsed.protocol)) {
     throw new FailureError({
       kind: "address",
-      message: `Maps are loaded from http and https addresses, this one begins with ${parsed.protocol}`,
-      advice: "For a file on this computer, use “Open a map” or drop it here.",
+      message: `${kind.many} are loaded from http and https addresses, this one begins with ${parsed.protocol}`,
+      advice: `For a file on this computer, use ${kind.open} or drop it here.`,
     });
   }
   try {
-    // A copy in the cache is asked about first: it may be a page that once stood in the map's place.
+    // A copy in the cache is asked about first: it may be a page that once stood in the file's place.
     return await get(url, { signal, cache: "no-cache", credentials: "same-origin" });
   } catch (thrown) {
     if (signal.aborted) throw thrown;

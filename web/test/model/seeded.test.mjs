@@ -1,0 +1,144 @@
+// The page that runs a model, with a tiny one: every way in, drafts that change nothing, errors, and stopping.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { bytes } from "../e2e/fixture.mjs";
+import { serve } from "../e2e/server.mjs";
+import { answer, launchWithGpu, loaded, seededModel } from "./fixture.mjs";
+
+let browser;
+let server;
+let model;
+let sent = 0;
+/** How the server misbehaves now. */
+let fault;
+
+before(async () => {
+  model = await seededModel();
+  server = await serve({
+    "/tiny.gguf": (_, response) => {
+      sent++;
+      if (fault === "page") return response.setHeader("content-type", "text/html").end("<!doctype html><title>Sign in</title>");
+      response.setHeader("content-length", model.length);
+      if (fault === "cut") return response.write(model.subarray(0, 9000), () => setTimeout(() => response.destroy(), 50));
+      response.end(model);
+    },
+    "/coding.mrail": (_, response) => response.end(bytes("coding.mrail")),
+  });
+  browser = await launchWithGpu();
+});
+after(async () => {
+  await browser?.close();
+  await server?.close();
+});
+
+async function open(query = "", options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(20_000);
+  page.faults = [];
+  page.on("pageerror", (error) => page.faults.push(error.message));
+  page.on("console", (message) => message.type() === "error" && page.faults.push(message.text()));
+  await page.goto(`${server.url}model.html${query}`);
+  return page;
+}
+
+const alert = (page) => page.getByRole("alert").innerText();
+
+for (const backend of ["GPU", "Processor"]) {
+  test(`${backend}: answers are kept, known prompts are answered from the map, and drafts change nothing`, async () => {
+    const page = await open();
+    await page.getByLabel("Run it on").selectOption(backend);
+    await page.locator('input[accept=".gguf"]').setInputFiles({ name: "tiny.gguf", mimeType: "", buffer: model });
+    await loaded(page);
+    assert.equal(await page.locator(".pairs .badge").innerText(), backend === "GPU" ? "GPU (software)" : "Processor");
+    const plain = await answer(page, "the hen", { draft: 0, useMap: false });
+    assert.deepEqual(plain.origins, ["model"]);
+    const drafted = await answer(page, "the hen", { draft: 31, useMap: false });
+    assert.equal(drafted.text, plain.text);
+    const kept = await answer(page, "the hen");
+    assert.match(kept.state, /in the map now/);
+    const known = await answer(page, "the hen");
+    assert.equal(known.text, plain.text);
+    assert.deepEqual(known.origins, ["map"]);
+    assert.equal(known.stats.evaluated, "0 tokens");
+    // The map goes to another page, and answers there.
+    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save the own map" }).click()]);
+    const map = await download.path();
+    await page.getByRole("button", { name: "Unload" }).click();
+    await page.locator('input[accept=".gguf"]').setInputFiles({ name: "tiny.gguf", mimeType: "", buffer: model });
+    await loaded(page);
+    await page.locator('input[accept=".mrail"]').setInputFiles(map);
+    await page.locator(".map-list .badge.warn").waitFor();
+    const foreign = await answer(page, "the hen");
+    assert.equal(foreign.text, plain.text);
+    assert.ok(foreign.origins.includes("draft") && !foreign.origins.includes("map"), foreign.origins.join());
+    assert.deepEqual(page.faults, []);
+  });
+}
+
+test("from an address, and then from the browser's cache; what is damaged there is fetched again", async () => {
+  const page = await open("?model=tiny.gguf");
+  await loaded(page);
+  assert.match(await page.locator(".pairs").first().innerText(), /kept in this browser/);
+  assert.equal(sent, 1);
+  await page.reload();
+  await loaded(page);
+  assert.match(await page.locator(".pairs").first().innerText(), /from this browser/);
+  assert.equal(sent, 1);
+  await page.evaluate(async (url) => {
+    const cache = await caches.open("mrail-models-1");
+    const kept = await cache.match(url);
+    const blob = await kept.blob();
+    await cache.put(url, new Response(blob.slice(0, 5000), { headers: kept.headers }));
+  }, `${server.url}tiny.gguf`);
+  await page.reload();
+  await loaded(page);
+  assert.equal(sent, 2);
+  assert.deepEqual(page.faults, []);
+});
+
+test("a web page, a download that breaks off and a map in place of a model are refused", async () => {
+  for (const [what, query, says] of [
+    ["page", "?model=tiny.gguf", /is no model: it is a web page/],
+    ["cut", "?model=tiny.gguf", /ended after 9\.0 KB of/],
+    [undefined, "?model=coding.mrail", /it is a map/],
+    [undefined, "?model=missing.gguf", /has no file/],
+  ]) {
+    fault = what;
+    const page = await open(query);
+    assert.match(await alert(page), says);
+    fault = undefined;
+    await page.getByLabel("or from an address").first().fill("tiny.gguf");
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Unload" }).waitFor();
+    await page.context().close();
+  }
+});
+
+test("a map of another model is refused, and the answer goes on without it", async () => {
+  const page = await open("?model=tiny.gguf&map=coding.mrail");
+  assert.match(await alert(page), /a map of another model/);
+  assert.equal((await answer(page, "the hen")).origins.at(-1), "model");
+});
+
+test("an answer can be stopped, and the next one is whole", async () => {
+  const page = await open("?model=tiny.gguf");
+  await loaded(page);
+  await page.getByLabel("Prompt", { exact: true }).fill("the hat");
+  await page.getByLabel("Tokens at most").fill("4000");
+  await page.getByRole("button", { name: "Answer", exact: true }).click();
+  await page.locator(".answer-text .from").first().waitFor();
+  await page.getByRole("button", { name: "Stop" }).click();
+  await page.locator(".answer-card[data-state='done']").waitFor();
+  assert.equal(await page.locator(".answer-card [role='status']").first().innerText(), "Stopped.");
+  const plain = await answer(page, "the hen", { draft: 0, useMap: false });
+  assert.equal((await answer(page, "the hen", { useMap: false })).text, plain.text);
+});
+
+test("no header is needed, nothing comes from elsewhere, and a phone shows all of it", async () => {
+  const page = await open("?model=tiny.gguf", { viewport: { width: 390, height: 800 } });
+  await loaded(page);
+  assert.equal(await page.evaluate(() => crossOriginIsolated), false);
+  await answer(page, "the hen");
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+});
