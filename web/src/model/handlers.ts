@@ -63,7 +63,8 @@ export function handlers(library: () => Promise<RunnerClass>): Handlers<ModelApi
       if (stopping) await stopping;
       const start = performance.now();
       const turn = runner.generate(prompt, options);
-      call.signal.addEventListener("abort", () => stop(turn), { once: true });
+      const aborted = (): void => void stop(turn);
+      call.signal.addEventListener("abort", aborted);
       try {
         for (let chunk = await turn.next(); chunk !== undefined; chunk = await turn.next()) {
           call.progress({ stage: "answer", chunk });
@@ -72,7 +73,9 @@ export function handlers(library: () => Promise<RunnerClass>): Handlers<ModelApi
         }
         return { end: turn.end, stats: turn.stats, milliseconds: performance.now() - start };
       } finally {
+        call.signal.removeEventListener("abort", aborted);
         await stop(turn);
+        turn.free();
       }
     },
     dispose: drop,
