@@ -248,9 +248,8 @@ impl<S: Source> Build<'_, S> {
     }
 
     async fn product(&mut self, matrix: &Matrix, to: &Target<'_>) -> Result<Product, RunError> {
-        // There is one for every unit.
-        let operand = self.operands.iter().find(|operand| operand.unit == matrix.form.unit());
-        let Some(operand) = operand else { return Err(RunError::NothingWaits) };
+        let unit = matrix.form.unit();
+        let operand = self.operands.iter().find(|operand| operand.unit == unit).ok_or(RunError::Unit(unit))?;
         Ok(matrix.product(self.gpu, &mut self.kernels, self.shapes, operand, to).await?)
     }
 

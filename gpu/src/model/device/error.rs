@@ -38,6 +38,10 @@ pub enum RunError {
     NothingWaits,
     /// No token was taken in yet.
     NoTokens,
+    /// A matrix of no tensors.
+    NoTensors,
+    /// Nothing arranges rows in units of so many numbers.
+    Unit(u32),
     /// The last row of a state has another length than the model's rows.
     Hidden {
         /// Numbers given.
@@ -73,6 +77,8 @@ impl fmt::Display for RunError {
             Self::Path(error) => error.fmt(f),
             Self::NothingWaits => f.write_str("nothing was verified that could be accepted"),
             Self::NoTokens => f.write_str("no token was taken in yet"),
+            Self::NoTensors => f.write_str("a matrix of no tensors"),
+            Self::Unit(unit) => write!(f, "nothing arranges rows in units of {unit} numbers"),
             Self::Hidden { numbers, width } => write!(f, "a last row of {numbers} numbers, where rows have {width}"),
             Self::SelfTest { found, wanted } => {
                 let parts = found.iter().zip(wanted).take_while(|(a, b)| a == b).count();

@@ -138,7 +138,7 @@ impl Matrix {
         tensors: &[&Tensor],
         mut told: impl FnMut(&Tensor, u64),
     ) -> Result<Self, RunError> {
-        let Some(&first) = tensors.first() else { return Err(RunError::NoTokens) };
+        let Some(&first) = tensors.first() else { return Err(RunError::NoTensors) };
         let form = Form::of(first.element());
         let large = |tensor: &Tensor| {
             let bytes = tensor.bytes();

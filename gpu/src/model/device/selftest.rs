@@ -16,11 +16,12 @@ const ANSWER: [u32; 16] = [269, 269, 269, 226, 269, 311, 269, 269, 269, 13, 13, 
 
 /// A seeded model, and how its layers are set up.
 fn small() -> Result<(Vec<u8>, Model, Vec<LayerSetup>), RunError> {
+    let wrong = || RunError::SelfTest { found: Vec::new(), wanted: ANSWER.to_vec() };
     let file = Seeded::default().file();
-    let header = Header::parse(&file, file.len() as u64).map_err(|_| RunError::NoTokens)?;
-    let model = Model::read(&header).map_err(|_| RunError::NoTokens)?;
+    let header = Header::parse(&file, file.len() as u64).map_err(|_| wrong())?;
+    let model = Model::read(&header).map_err(|_| wrong())?;
     let config = Config::uniform(model.config.shape, Storage::F32, 64, 64, Admission::Look { from: 16 });
-    let config = config.map_err(|_| RunError::NoTokens)?;
+    let config = config.map_err(|_| wrong())?;
     let setups = vec![LayerSetup::plain(config); model.config.layers as usize];
     Ok((file, model, setups))
 }
