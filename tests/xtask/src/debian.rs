@@ -45,6 +45,21 @@ pub(crate) fn apt(setup: &Setup, packages: &[&str]) -> Result<(), Failure> {
     apt(&install, "apt-install").map_err(|failure| failure.hint(by_hand))
 }
 
+/// Installs QEMU. Its tools, `qemu-utils`, refuse an older QEMU beside them: where they came from backports and QEMU does not, they
+/// go back to the release's version together with it.
+pub(crate) fn qemu(setup: &Setup, packages: &[&str]) -> Result<(), Failure> {
+    let newer = match apt(setup, packages) {
+        Ok(()) => return Ok(()),
+        Err(failure) => failure,
+    };
+    let policy = setup.project.cmd("apt-cache").args("policy qemu-system-common").read().unwrap_or_default();
+    let release = policy.lines().find_map(|line| line.trim().strip_prefix("Candidate: "));
+    let Some(release) = release.filter(|_| Path::new("/usr/bin/qemu-img").exists()) else { return Err(newer) };
+    let tools = format!("qemu-utils={release}");
+    println!("  qemu-utils is newer than the release's QEMU, which it breaks: trying with {tools}");
+    apt(setup, &[packages, &["--allow-downgrades", &tools]].concat())
+}
+
 /// Was `target` built here, with the compiler that is installed now?
 pub(crate) fn has(project: &Project, target: &str) -> bool {
     let built_with = fs::read_to_string(library(project, target).join("compiler"));

@@ -89,7 +89,7 @@ impl Need {
                 what: "QEMU for Arm and RISC-V, which stands for the microcontrollers",
                 time: "20 s",
                 present: |project| QEMU.iter().all(|program| project.program(&[program]).is_some()),
-                install: |setup| packaged(setup, &QEMU.join(" and "), &["qemu-system-arm", "qemu-system-misc"]),
+                install: qemu,
             },
             Self::Chromium => Part {
                 what: "Chromium and its driver",
@@ -284,6 +284,11 @@ fn packaged(setup: &Setup, what: &str, packages: &[&str]) -> Result<(), Failure>
         return debian::apt(setup, packages);
     }
     Err(Failure::new(format!("{what} is not there")).hint("install it as your system does, then run this again"))
+}
+
+fn qemu(setup: &Setup) -> Result<(), Failure> {
+    let packages = ["qemu-system-arm", "qemu-system-misc"];
+    if debian::possible() { debian::qemu(setup, &packages) } else { packaged(setup, &QEMU.join(" and "), &packages) }
 }
 
 /// The version of Node, if it is new enough.
