@@ -1,5 +1,7 @@
 //! A model's file where JavaScript has it.
 
+#![allow(clippy::cast_sign_loss, reason = "sizes are checked before they become integers, or have no sign")]
+
 use crate::Error;
 use js_sys::{Function, Reflect, Uint8Array};
 use mrail_gpu::model::gguf::Source;
@@ -53,7 +55,6 @@ impl File {
         let read = get("read")?.dyn_into::<Function>().map_err(|_| wrong())?;
         let whole = |size: &f64| size.fract() == 0.0 && *size >= 0.0 && *size <= crate::args::MAX_SAFE;
         let size = get("byteLength")?.as_f64().filter(whole).ok_or_else(wrong)?;
-        #[allow(clippy::cast_sign_loss, reason = "it is none below 0")]
         Ok(Self { from: Given::Reader(given.clone(), read), size: size as u64, thrown })
     }
 }

@@ -75,7 +75,7 @@ export class AnswerView {
       this.#stats,
       row("Evaluated", "evaluated", `${counted(stats.evaluated, "token")}`),
       row("From the map", "served", counted(stats.served, "token")),
-      row("Prompt", "context", counted(stats.context, "token"), known > 0 && `, and ${formatCount(known)} were not read again`),
+      row("Prompt", "context", counted(stats.context, "token"), known > 0 && `; ${formatCount(known)} kept from before`),
       row("Passes", "passes", formatCount(stats.passes)),
       row("Accepted a pass", "accepted", stats.passes > 0 ? `${(accepted / stats.passes).toFixed(2)} of ${(stats.drafted / stats.passes).toFixed(1)} drafted` : "–"),
       row("Time", "time", formatTime(milliseconds), speed),

@@ -74,8 +74,8 @@ pub(crate) async fn run(runner: &Runner, prompt: &JsValue, options: &str) -> Ans
     while answer.take(&JsFuture::from(turn.next()).await.unwrap()) {}
     assert!(turn.end().is_some());
     let stats = turn.stats();
-    answer.evaluated = number(&stats, "evaluated") as usize;
-    answer.passes = number(&stats, "passes") as usize;
+    answer.evaluated = number(&stats, "evaluated");
+    answer.passes = number(&stats, "passes");
     answer
 }
 
@@ -99,8 +99,11 @@ pub(crate) fn get(object: &JsValue, key: &str) -> JsValue {
     Reflect::get(object, &key.into()).unwrap()
 }
 
-pub(crate) fn number(object: &JsValue, key: &str) -> f64 {
-    get(object, key).as_f64().unwrap_or_else(|| panic!("{key} is no number"))
+#[expect(clippy::cast_sign_loss, reason = "the sign is checked")]
+pub(crate) fn number(object: &JsValue, key: &str) -> usize {
+    let number = get(object, key).as_f64().unwrap_or_else(|| panic!("{key} is no number"));
+    assert!(number >= 0.0, "{key}: {number}");
+    number as usize
 }
 
 pub(crate) fn string(object: &JsValue, key: &str) -> String {
