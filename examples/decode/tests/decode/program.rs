@@ -72,6 +72,8 @@ impl Folder {
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mrail-decode"));
         command.args(args).current_dir(self.0.path()).env_remove("CLICOLOR_FORCE");
+        // Mesa, asked for a GPU, would complain among the errors.
+        command.env("XDG_RUNTIME_DIR", self.0.path());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
