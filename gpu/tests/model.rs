@@ -212,6 +212,24 @@ device_tests! {
         Ok(())
     }
 
+    async fn options_that_make_no_sense_are_refused_or_cut() -> Result<(), RunError> {
+        let gpu = own().await;
+        let seeded = Seeded::default();
+        let usual = Options::of(&gpu);
+        let wrong = Shape { lanes: 4, ..usual.shapes[0] };
+        let refused = load(&gpu, &seeded, Options { shapes: [wrong; 2], ..usual }, false).await;
+        assert_eq!(refused.err(), Some(RunError::Shape(wrong)));
+        let mut least = load(&gpu, &seeded, Options { tree_rows: 0, pass_rows: 0, ..usual }, false).await?;
+        assert_eq!((least.tree_rows(), least.options().pass_rows), (1, 1));
+        let one = least.extend(&[1, 2, 3]).await?;
+        // Many blocks that say which rows are meant.
+        let mut most = load(&gpu, &seeded, Options { tree_rows: 1, pass_rows: 256, ..usual }, false).await?;
+        assert_eq!(most.extend(&[1, 2, 3]).await?, one);
+        assert_eq!(most.extend(&[320]).await, Err(RunError::Token { token: 320, vocabulary: 320 }));
+        assert_eq!(most.accept(&[0]).await, Err(RunError::NothingWaits));
+        Ok(())
+    }
+
     #[cfg_attr(target_arch = "wasm32", ignore = "natively only")]
     async fn every_form_of_weights_runs() -> Result<(), RunError> {
         let gpu = own().await;

@@ -57,6 +57,9 @@ fn open_own(path: &Path) -> Result<(Map<'static>, MapFile, bool)> {
         .truncate(false)
         .open(path)
         .map_err(|error| refused(&format!("cannot be opened for writing: {error}")))?;
+    if Identity::path(path) == path {
+        return Err(refused(&"a map's name may not end in .json: what says whose it is has that name"));
+    }
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Err(refused(&"locked by another process")),
@@ -67,8 +70,8 @@ fn open_own(path: &Path) -> Result<(Map<'static>, MapFile, bool)> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(|error| Failure::unreadable(path)(&error))?;
     let start = Map::create().bytes();
-    // A file that was only begun counts as none.
-    let new = bytes.len() < start.len() && start.starts_with(&bytes);
+    // A file that was only begun, or has no record yet, counts as none: nothing says whose it is, and nothing in it is anyone's.
+    let new = bytes.len() <= start.len() && start.starts_with(&bytes);
     let mut file = MapFile(file);
     if new {
         file.append_at(0, &start).map_err(|error| refused(&format!("cannot be written: {error}")))?;

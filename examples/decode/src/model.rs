@@ -158,7 +158,7 @@ async fn on_device(
     let (shapes, _) = tune(&gpu, || start.elapsed().as_secs_f64()).await?;
     let options =
         device::Options { shapes, capacity: model.config.context.min(MOST_NATIVE), ..device::Options::of(&gpu) };
-    self_test(&gpu, options).await?;
+    let options = self_test(&gpu, options).await?;
     let wanted = Wanted { rows: options.tree_rows, pass_rows: options.pass_rows, capacity: options.capacity };
     let needs = Needs::of(gpu.limits(), model, layers, wanted)?;
     let mut bar = Progress::new("loading", 0);

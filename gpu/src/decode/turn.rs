@@ -120,6 +120,11 @@ impl<'d, E: Engine> Turn<'d, E> {
     async fn start(&mut self) -> Result<(), DecodeError<E::Error>> {
         let tokens = self.tokens.len();
         if let Some(capacity) = self.decoder.engine().capacity().filter(|&capacity| tokens > capacity as usize) {
+            // What the map knew filled it.
+            if !self.said.is_empty() {
+                self.stage = Stage::Done(End::Full);
+                return Ok(());
+            }
             return Err(DecodeError::Capacity { tokens, capacity });
         }
         (self.stats.kept, self.stats.restored) = (0, 0);

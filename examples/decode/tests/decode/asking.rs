@@ -183,6 +183,7 @@ fn what_is_wrong_is_told_in_a_line() {
         ("--tokens none.json", 2, "the context is empty"),
         ("--tokens missing.json", 3, "missing.json: No such file"),
         ("--complete", 2, "--complete goes on with a text"),
+        ("--prompt x --map own.json", 4, "own.json: a map's name may not end in .json"),
         ("--prompt x --carriers far.json", 3, "far.json: "),
     ] {
         let ended = folder.ask(args).with(code);

@@ -119,6 +119,18 @@ fn trees_stay_within_the_engine() {
 }
 
 #[test]
+fn an_answer_that_filled_the_cache_is_served_again() {
+    let context = context(7, 50);
+    let mut decoder = decoder();
+    decoder.engine_mut().capacity = Some(60);
+    decoder.attach(mrail::Map::create(), None).unwrap();
+    let first = generate(&mut decoder, &context, &options(120));
+    assert_eq!((first.ids().len(), first.end), (11, End::Full));
+    let again = generate(&mut decoder, &context, &options(120));
+    assert_eq!((again.ids(), again.end, again.stats.evaluated), (first.ids(), End::Full, 0));
+}
+
+#[test]
 fn nothing_is_drafted_behind_a_stop() {
     // A context whose answer stops early, and a map that knows the stop and goes on behind it.
     let (context, answer) = (0..1000)

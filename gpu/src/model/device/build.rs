@@ -4,7 +4,7 @@ use super::kernels::{Bound, Kernels, ROWS_STRIDE, Resource};
 use super::matrix::{Matrix, Operand, Product, Target};
 use super::product::{Fetch, ROWS};
 use super::{DeviceModel, Options, RunError};
-use crate::attention::{Attention, LayerSetup, Wanted};
+use crate::attention::{Attention, LayerSetup, MOST_ROWS, Wanted};
 use crate::device::{DeviceError, Gpu};
 use crate::model::config::Pairing;
 use crate::model::gguf::{Source, Tensor};
@@ -54,8 +54,11 @@ impl Rows {
             (u64::from(config.width), u64::from(config.feed_forward), u64::from(config.vocabulary));
         let mut allocation = gpu.allocation();
         let which = 8 + 2 * rows.div_ceil(tree);
-        let which =
-            allocation.buffer("which rows", which * ROWS_STRIDE, BufferUsages::UNIFORM | BufferUsages::COPY_DST)?;
+        let which = allocation.buffer_of_parts(
+            "which rows",
+            which * ROWS_STRIDE,
+            BufferUsages::UNIFORM | BufferUsages::COPY_DST,
+        )?;
         let mut numbers = |label, numbers: u64| allocation.buffer(label, 4 * numbers, STORAGE);
         let made = Self {
             which,
@@ -120,8 +123,12 @@ impl DeviceModel {
         };
         let band = setups.iter().filter_map(band).min();
         let Options { tree_rows, pass_rows, capacity, shapes } = options;
-        let pass_rows = pass_rows.max(tree_rows).max(1);
-        let options = Options { pass_rows, ..options };
+        if let Some(wrong) = shapes.iter().find(|shape| !shape.is_sound()) {
+            return Err(RunError::Shape(*wrong));
+        }
+        let tree_rows = tree_rows.clamp(1, MOST_ROWS as u32);
+        let pass_rows = pass_rows.clamp(tree_rows, gpu.limits().max_compute_workgroups_per_dimension.max(tree_rows));
+        let options = Options { tree_rows, pass_rows, ..options };
         let most = band.unwrap_or(pass_rows).min(pass_rows);
         let wanted = Wanted { rows: tree_rows, pass_rows, capacity };
         let attention = Attention::new(&gpu, setups, wanted).await?;

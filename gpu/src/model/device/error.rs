@@ -1,5 +1,6 @@
 //! Why a model cannot be run.
 
+use super::Shape;
 use crate::attention::{AttentionError, TreeError};
 use crate::device::DeviceError;
 use crate::model::load::LoadError;
@@ -49,6 +50,20 @@ pub enum RunError {
         /// Numbers of a row.
         width: u32,
     },
+    /// A state knows the surprises of another number of tokens than it has.
+    Surprised {
+        /// Tokens whose surprise is known.
+        found: u32,
+        /// Tokens of the state.
+        tokens: u32,
+    },
+    /// A shape that is none: its lanes are no positive multiple of 8, or something else in it is 0.
+    Shape(Shape),
+    /// The device does not read keys and values as they were stored.
+    Storage {
+        /// What differs.
+        what: String,
+    },
     /// The device does not give the answer that is known.
     SelfTest {
         /// Tokens that it chose.
@@ -80,6 +95,11 @@ impl fmt::Display for RunError {
             Self::NoTensors => f.write_str("a matrix of no tensors"),
             Self::Unit(unit) => write!(f, "nothing arranges rows in units of {unit} numbers"),
             Self::Hidden { numbers, width } => write!(f, "a last row of {numbers} numbers, where rows have {width}"),
+            Self::Surprised { found, tokens } => {
+                write!(f, "a state of {tokens} tokens that knows the surprises of {found}")
+            }
+            Self::Shape(shape) => write!(f, "no shape of a product: {shape:?}"),
+            Self::Storage { what } => write!(f, "this GPU does not read what it stored: {what}"),
             Self::SelfTest { found, wanted } => {
                 let parts = found.iter().zip(wanted).take_while(|(a, b)| a == b).count();
                 write!(

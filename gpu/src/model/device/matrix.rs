@@ -73,7 +73,7 @@ fn record(form: Form) -> u32 {
     (2 * form.code_words() / 4 + u32::from(form.quantised())) * GROUP as u32
 }
 
-/// Bytes of `rows` rows of a matrix on the device, 0 where they are more than 64 bits can say.
+/// Bytes of `rows` rows of a matrix on the device, or the largest number there is.
 pub(crate) fn bytes(form: Form, rows: u64, k: u64) -> u64 {
     let pairs = k.div_ceil(2 * u64::from(form.unit()));
     let fours = rows.div_ceil(GROUP as u64).saturating_mul(pairs).saturating_mul(record(form).into());

@@ -118,9 +118,14 @@ impl DeviceModel {
     }
 
     /// Sees whether attention's kernels give the same bits however rows are grouped, and takes fewer rows at once where they do not.
-    /// The state is empty afterwards.
+    /// Keys and values that are not read as they were stored are an error. The state is empty afterwards.
     pub async fn check_grouping(&mut self) -> Result<SelfTest, RunError> {
-        Ok(self.attention.self_test(&self.gpu).await?)
+        self.forget();
+        let found = self.attention.self_test(&self.gpu).await?;
+        match found.storage {
+            Ok(()) => Ok(found),
+            Err(what) => Err(RunError::Storage { what }),
+        }
     }
 
     /// Passes through the layers so far.

@@ -63,6 +63,11 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// Whether it says something: lanes in eights, and nothing that is 0.
+    pub(super) fn is_sound(self) -> bool {
+        self.lanes > 0 && self.lanes.is_multiple_of(8) && self.slices > 0 && self.rows > 0 && self.columns > 0
+    }
+
     /// Bytes of work-group memory.
     pub fn workgroup_bytes(self) -> u32 {
         if self.slices == 1 { 0 } else { 4 * self.lanes * self.slices * self.rows * self.columns }

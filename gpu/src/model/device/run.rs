@@ -203,7 +203,7 @@ impl DeviceModel {
         Ok(read.as_chunks().0.iter().map(|number| f32::from_le_bytes(*number)).collect())
     }
 
-    fn forget(&mut self) {
+    pub(super) fn forget(&mut self) {
         self.choice = None;
         self.waiting = None;
     }
@@ -336,6 +336,11 @@ impl Engine for DeviceModel {
         let tokens = state.layers.first().map_or(0, |layer| layer.tokens);
         if tokens > 0 && state.hidden.len() != self.config.width as usize {
             return Err(RunError::Hidden { numbers: state.hidden.len(), width: self.config.width });
+        }
+        // The next surprise that is handed in is that of the next token.
+        let surprised = state.layers.iter().filter(|layer| !layer.surprises.is_empty());
+        if let Some(found) = surprised.map(|layer| layer.surprised).find(|surprised| *surprised != tokens) {
+            return Err(RunError::Surprised { found, tokens });
         }
         self.forget();
         self.attention.restore(&self.gpu, &state.layers)?;
