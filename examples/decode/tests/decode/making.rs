@@ -72,7 +72,7 @@ fn damaged_maps_and_those_of_others_are_left_alone() {
     let refused = folder.run(&format!("{MAKE} out.mrail prompts.txt --kv f32")).with(4);
     assert!(refused.error().contains("--foreign"), "{}", refused.err);
     // One without a record, and without anything that says whose it is, is taken as new.
-    std::fs::write(folder.path("begun.mrail"), mrail::Map::create().bytes()).expect("written");
+    std::fs::write(folder.path("begun.mrail"), Map::create().bytes()).expect("written");
     folder.run(&format!("{MAKE} begun.mrail prompts.txt --limit 1")).with(0);
     folder.run(&format!("{MAKE} begun.mrail prompts.txt --kv f32")).with(4);
     let mut bytes = folder.bytes("out.mrail");

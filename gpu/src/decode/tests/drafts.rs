@@ -123,7 +123,7 @@ fn an_answer_that_filled_the_cache_is_served_again() {
     let context = context(7, 50);
     let mut decoder = decoder();
     decoder.engine_mut().capacity = Some(60);
-    decoder.attach(mrail::Map::create(), None).unwrap();
+    decoder.attach(Map::create(), None).unwrap();
     let first = generate(&mut decoder, &context, &options(120));
     assert_eq!((first.ids().len(), first.end), (11, End::Full));
     let again = generate(&mut decoder, &context, &options(120));
