@@ -9,7 +9,7 @@ mod matrix;
 mod network;
 mod product;
 pub mod rows;
-#[cfg(test)]
+#[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
 
 pub use error::CpuError;
