@@ -421,7 +421,7 @@ fn arrangement(fetch: Fetch, unit: u32, k: u32, values: &str) -> String {
 }
 
 /// The same for rows as they are.
-#[cfg(test)]
+#[cfg(all(test, not(target_arch = "wasm32")))]
 pub(super) fn arrange_rows(fetch: Fetch, unit: u32, k: u32) -> String {
     arrangement(fetch, unit, k, &[SINGLE, include_str!("kernels/values_rows.wgsl")].concat())
 }
