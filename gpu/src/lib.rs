@@ -46,8 +46,9 @@
 //!   [`state::Config::exact_until`]. To the last bit where the device compiles the two modes' kernels alike, as those of the tests do.
 //! * **Grouping does not matter**: one pass, chunks, single tokens, drafts that are accepted in part or rejected: the same bits of
 //!   outputs and state, on one device. Each sum runs over pieces of 64 terms, in order of position, whatever shares the pass.
-//!   WGSL lets a driver contract a * b + c, reorder, and round division loosely; one pipeline serves all rows, and
-//!   [`attention::Attention::self_test`] finds out at start whether its bits hold for 1, 2, 8 and 32 rows.
+//!   WGSL lets a driver contract a * b + c, reorder, and round division loosely. In attention one pipeline serves all rows, and
+//!   [`attention::Attention::self_test`] finds out at start whether its bits hold for 1, 2, 8 and 32 rows. A model's products have
+//!   one pipeline for few rows and one for many: [`model::device::self_test`] says whether those two agree, and what to use if not.
 //! * **Between devices nothing is promised, and much is equal**: exp, ln and powers of two are built here from +, -, *, /, floor
 //!   and bit casts, and packing to f16 rounds to even by whole numbers. So only contraction, and division where it is not IEEE's, can
 //!   tell devices apart.
@@ -58,7 +59,7 @@
 //! * [`device`]: the door to the GPU, natively through Vulkan or Metal, in browsers through WebGPU;
 //! * [`state`]: what a layer remembers, the carriers' parameters, and its bytes as an anchor of a map;
 //! * [`attention`]: the WGSL kernels, their dispatch, and their [`twin`](attention::twin) in plain Rust;
-//! * [`model`]: what a GGUF file holds, its tokenizer, what memory its model needs, and the model on the CPU;
+//! * [`model`]: what a GGUF file holds, its tokenizer, what memory its model needs, and the model itself, on a device and on the CPU;
 //! * [`decode`]: a model beside its map: exact answers, restored states, and drafts that are verified.
 //!
 //! # An example
