@@ -61,8 +61,8 @@ pub(crate) trait Task {
     /// What comes of it.
     type Output;
 
-    /// Does it.
-    fn run(self) -> Self::Output;
+    /// Does it, with these instructions.
+    fn run<S: pulp::Simd>(self, simd: S) -> Self::Output;
 }
 
 struct Vectorised<T>(T);
@@ -72,13 +72,19 @@ impl<T: Task> pulp::WithSimd for Vectorised<T> {
 
     #[allow(clippy::inline_always, reason = "it is compiled for the instructions of `S`")]
     #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) -> T::Output {
-        self.0.run()
+    fn with_simd<S: pulp::Simd>(self, simd: S) -> T::Output {
+        self.0.run(simd)
     }
 }
 
 /// Does something with the best vector instructions that the machine has. None of them fuses a * b + c: the compiler does not where
 /// it was not told to.
 pub(crate) fn vectorised<T: Task>(task: T) -> T::Output {
-    pulp::Arch::new().dispatch(Vectorised(task))
+    let found = pulp::Arch::new();
+    #[cfg(target_arch = "x86_64")]
+    if let (pulp::Arch::Scalar, Some(simd)) = (found, pulp::x86::V2::try_new()) {
+        // It is never found by itself.
+        return pulp::Simd::vectorize(simd, Vectorised(task));
+    }
+    found.dispatch(Vectorised(task))
 }

@@ -50,7 +50,7 @@ impl Task for Read<'_> {
 
     #[allow(clippy::inline_always, reason = "what is inlined is compiled for the instructions that were found")]
     #[inline(always)]
-    fn run(self) -> Vec<f32> {
+    fn run<S: pulp::Simd>(self, _: S) -> Vec<f32> {
         self.head.read(self.of, self.q, self.row, self.position)
     }
 }

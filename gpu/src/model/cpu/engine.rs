@@ -2,8 +2,8 @@
 
 use super::rows::{choice, surprise};
 use super::{CpuError, CpuModel, Waiting};
-use crate::attention::Tree;
 use crate::attention::twin::Twin;
+use crate::attention::{Tree, TreeError};
 use crate::decode::{Engine, State};
 use crate::state::snapshot::{MAX_TOKENS, SnapshotError, same_surprises};
 
@@ -117,6 +117,15 @@ impl CpuModel {
         self.logits = logits(last).to_vec();
         self.choice = Some(waiting.choices[last as usize]);
         Ok(())
+    }
+
+    /// Logits behind a row of the tree that was verified last, \[vocabulary].
+    pub fn verified_logits(&self, row: u32) -> Result<Vec<f32>, CpuError> {
+        let waiting = self.waiting.as_ref().ok_or(CpuError::NothingWaits)?;
+        let vocabulary = self.network.config.vocabulary as usize;
+        let logits = waiting.logits.chunks_exact(vocabulary).nth(row as usize);
+        let missing = CpuError::Tree(TreeError::Path { at: 0, row: Some(row) });
+        logits.map(<[f32]>::to_vec).ok_or(missing)
     }
 
     fn go_on_from(&mut self, state: &State) -> Result<(), CpuError> {

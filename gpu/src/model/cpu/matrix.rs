@@ -1,6 +1,7 @@
 //! Matrices in memory, and their products with rows, over several cores.
 
 use super::product::{Lanes, Product, Rows};
+use super::strips::Strips;
 use crate::model::gguf::{Source, Tensor};
 use crate::model::layout::{Form, GROUP, buffer_words, number};
 use crate::model::load::{self, LoadError};
@@ -16,33 +17,32 @@ pub(super) struct Matrix {
 }
 
 /// Rows that are multiplied, with what all matrices of a form need of them.
-pub(super) struct Input<'a> {
-    k: usize,
-    numbers: &'a [f32],
+pub(super) struct Input {
+    count: usize,
+    numbers: Strips,
     /// Sums of units of 32.
-    of_32: Vec<f32>,
-    /// Sums of units of 16, where a matrix has such.
-    of_16: Vec<f32>,
+    of_32: Strips,
+    /// Sums of units of 16. Neither is there where no matrix asks for it.
+    of_16: Strips,
 }
 
-impl<'a> Input<'a> {
+impl Input {
     /// \[rows, k]; the matrices are those that it will be multiplied with.
-    pub(super) fn new(numbers: &'a [f32], matrices: &[&Matrix]) -> Self {
+    pub(super) fn new(numbers: &[f32], matrices: &[&Matrix]) -> Self {
         let k = matrices.first().map_or(32, |matrix| matrix.k);
-        let sums =
-            |unit: usize| numbers.chunks_exact(unit).map(|unit| unit.iter().fold(0.0, |sum, x| sum + x)).collect();
-        let has = |unit| matrices.iter().any(|matrix| matrix.form.quantised() && matrix.form.unit() == unit);
-        let sums_if = |unit: u32| if has(unit) { sums(unit as usize) } else { Vec::new() };
-        Self { k, numbers, of_32: sums_if(32), of_16: sums_if(16) }
-    }
-
-    fn count(&self) -> usize {
-        self.numbers.len() / self.k
+        let sums = |unit: usize| {
+            if !matrices.iter().any(|matrix| matrix.form.quantised() && matrix.form.unit() as usize == unit) {
+                return Strips::new(&[], 1);
+            }
+            let sums = numbers.chunks_exact(unit).map(|unit| unit.iter().fold(0.0, |sum, x| sum + x));
+            Strips::new(&sums.collect::<Vec<f32>>(), k / unit)
+        };
+        Self { count: numbers.len() / k, numbers: Strips::new(numbers, k), of_32: sums(32), of_16: sums(16) }
     }
 
     fn rows(&self, form: Form) -> Rows<'_> {
         let sums = if form.unit() == 16 { &self.of_16 } else { &self.of_32 };
-        Rows { k: self.k, numbers: self.numbers, sums }
+        Rows { count: self.count, numbers: &self.numbers, sums }
     }
 }
 
@@ -57,13 +57,13 @@ struct Job<'a> {
 }
 
 /// The products of the same rows with some matrices: of each \[rows, matrix rows].
-pub(super) fn products<const N: usize>(input: &Input<'_>, matrices: [&Matrix; N]) -> [Vec<f32>; N] {
-    let count = input.count();
+pub(super) fn products<const N: usize>(input: &Input, matrices: [&Matrix; N]) -> [Vec<f32>; N] {
+    let count = input.count;
     let mut tiles = matrices.map(|matrix| vec![[0.0; GROUP]; matrix.rows.div_ceil(GROUP) * count]);
     let mut jobs = Vec::new();
     for (matrix, tiles) in matrices.iter().zip(&mut tiles) {
-        // Whole fours of groups, so that no part ends with single ones.
-        let groups = (WORTH / (matrix.k * GROUP)).next_multiple_of(4).max(4);
+        // Whole eights of groups, so that no part ends with single ones.
+        let groups = (WORTH / (matrix.k * GROUP)).next_multiple_of(8).max(8);
         let words = matrix.words.chunks(groups * matrix.group_words());
         jobs.extend(words.zip(tiles.chunks_mut(groups * count)).map(|(words, out)| Job { matrix, words, out }));
     }
@@ -129,6 +129,7 @@ mod tests {
     use crate::model::gguf::Header;
     use crate::model::quant::Element;
     use crate::model::seeded::Seeded;
+    use crate::parallel::Task as _;
 
     /// What the page on arithmetic says of one number, word for word.
     fn expected(matrix: &Matrix, x: &[f32], row: usize) -> f32 {
@@ -173,19 +174,25 @@ mod tests {
             let file = model.file();
             let header = Header::parse(&file, file.len() as u64).unwrap();
             let matrix = Matrix::load(&mut &file[..], header.tensor("token_embd.weight").unwrap()).unwrap();
-            let x: Vec<f32> = (0..7 * k).map(|i| (i * 37 % 101) as f32 * 0.03 - 1.5).collect();
-            let all = matrix.product(&x);
-            assert_eq!(all.len(), 7 * vocabulary as usize);
-            for (row, x) in x.chunks_exact(k as usize).enumerate() {
-                let one = matrix.product(x);
-                let want: Vec<f32> = (0..vocabulary as usize).map(|n| expected(&matrix, x, n)).collect();
-                let bits = |of: &[f32]| of.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
-                assert_eq!(bits(&one), bits(&want), "{element}");
-                assert_eq!(bits(&all[row * vocabulary as usize..][..vocabulary as usize]), bits(&want), "{element}");
+            let x: Vec<f32> = (0..13 * k).map(|i| (i * 37 % 101) as f32 * 0.03 - 1.5).collect();
+            let bits = |of: &[f32]| of.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+            let rows = x.chunks_exact(k as usize);
+            let want: Vec<f32> = rows
+                .flat_map(|x| (0..vocabulary as usize).map(|n| expected(&matrix, x, n)).collect::<Vec<_>>())
+                .collect();
+            for count in 1..=13 {
+                let got = matrix.product(&x[..count * k as usize]);
+                assert_eq!(bits(&got), bits(&want[..count * vocabulary as usize]), "{element}, {count} rows");
             }
+            let input = Input::new(&x, &[&matrix]);
+            let mut any = vec![[0.0; GROUP]; 13 * vocabulary.div_ceil(8) as usize];
+            let of = Product { form: matrix.form, words: &matrix.words, rows: input.rows(matrix.form), out: &mut any };
+            of.run(pulp::Scalar::new());
+            let any = in_rows(&any, 13, vocabulary as usize);
+            assert_eq!(bits(&any), bits(&want), "{element}, without vectors");
             let mut other = matrix.clone();
             other.words[3] ^= 1 << 20;
-            assert_ne!(other.product(&x), all, "{element}: a code that differs is seen");
+            assert_ne!(other.product(&x), want, "{element}: a code that differs is seen");
         }
     }
 }

@@ -3,12 +3,14 @@
 //! Every sum has one order, that of `docs/arithmetic.md`, whatever the number of rows, the threads or the machine's instructions:
 //! the same file, state and tokens give the same bits wherever this runs.
 
+mod codes;
 mod engine;
 mod error;
 mod matrix;
 mod network;
 mod product;
 pub mod rows;
+mod strips;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
 

@@ -37,7 +37,7 @@ impl Task for Norm<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self) {
+    fn run<S: pulp::Simd>(self, _: S) {
         let Self { row, weight, epsilon, out } = self;
         let mut partial = [0.0; 64];
         for part in row.chunks(64) {
@@ -100,7 +100,7 @@ impl Task for Gate<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self) {
+    fn run<S: pulp::Simd>(self, _: S) {
         for (g, u) in self.gates.iter_mut().zip(self.up) {
             *g = (*g / (1.0 + exp(-*g))) * u;
         }
@@ -132,7 +132,7 @@ impl Task for Surprise<'_> {
     type Output = f32;
 
     #[inline(always)]
-    fn run(self) -> f32 {
+    fn run<S: pulp::Simd>(self, _: S) -> f32 {
         let Self { logits, token } = self;
         let mut most = [LOWEST; 64];
         for part in logits.chunks(64) {
