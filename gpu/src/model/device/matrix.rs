@@ -286,9 +286,9 @@ pub(super) struct Product {
 }
 
 impl Product {
-    /// Multiplies `rows` rows. Which shape does it changes no result.
+    /// Multiplies `rows` rows. Which shape does it changes no result: that for many rows, once half of its columns have one.
     pub(super) fn run(&self, pass: &mut ComputePass<'_>, rows: u32) {
-        let fits = |(shape, _): &&(Shape, _)| shape.columns <= rows;
+        let fits = |(shape, _): &&(Shape, _)| shape.columns.div_ceil(2) <= rows;
         let chosen = self.of_shapes.iter().rev().find(fits).or(self.of_shapes.first());
         if let Some((shape, parts)) = chosen {
             for (bound, groups) in parts {

@@ -48,7 +48,7 @@ impl Options {
     /// For a device: the shapes that were the fastest on what is known of its kind.
     pub fn of(gpu: &Gpu) -> Self {
         let shapes = if gpu.info().software {
-            [1, 4].map(|columns| Shape { lanes: 64, slices: 1, rows: 8, columns, fetch: Fetch::Texture })
+            [1, 8].map(|columns| Shape { lanes: 16, slices: 1, rows: 8, columns, fetch: Fetch::Texture })
         } else {
             [1, 4].map(|columns| Shape { lanes: 32, slices: 4, rows: 1, columns, fetch: Fetch::Buffer })
         };

@@ -7,9 +7,9 @@ use crate::device::Gpu;
 use crate::model::layout::Form;
 use wgpu::{BufferUsages, CommandEncoderDescriptor, ComputePassDescriptor};
 
-/// Sizes of the matrix that is tried: those of a small model's feed-forward part.
-const ROWS: u32 = 1536;
-const K: u32 = 576;
+/// Rows and numbers in a row of the matrices that are tried: those of a small model's feed-forward part. Large work-groups leave
+/// cores idle where there are few rows.
+const SIZES: [[u32; 2]; 2] = [[1536, 576], [576, 1536]];
 /// Rows at once where there are many.
 const MANY: u32 = 16;
 /// Products in a measurement, and measurements, of which the shortest counts.
@@ -23,7 +23,7 @@ pub struct Trial {
     pub shape: Shape,
     /// Rows that were multiplied at once.
     pub rows: u32,
-    /// Time of a product, in the clock's units.
+    /// Time of a product with each of the matrices, in the clock's units.
     pub time: f64,
 }
 
@@ -31,10 +31,10 @@ pub struct Trial {
 fn candidates() -> Vec<(Shape, u32)> {
     let mut all = Vec::new();
     for fetch in [Fetch::Texture, Fetch::Buffer] {
-        let few = [(64, 1, 8), (64, 1, 4), (16, 4, 2), (32, 4, 1)];
+        let few = [(64, 1, 8), (16, 1, 8), (16, 4, 2), (32, 4, 1)];
         all.extend(few.map(|(lanes, slices, rows)| (Shape { lanes, slices, rows, columns: 1, fetch }, 1)));
-        let many = [(64, 1, 8), (64, 1, 2), (32, 4, 1)];
-        all.extend(many.map(|(lanes, slices, rows)| (Shape { lanes, slices, rows, columns: 4, fetch }, MANY)));
+        let many = [(16, 1, 8, 8), (16, 1, 8, 4), (8, 1, 16, 4), (64, 1, 2, 4), (32, 4, 1, 4)];
+        all.extend(many.map(|(lanes, slices, rows, columns)| (Shape { lanes, slices, rows, columns, fetch }, MANY)));
     }
     all
 }
@@ -44,7 +44,11 @@ fn candidates() -> Vec<(Shape, u32)> {
 pub async fn tune(gpu: &Gpu, mut now: impl FnMut() -> f64) -> Result<([Shape; 2], Vec<Trial>), RunError> {
     let mut trials = Vec::new();
     for (shape, rows) in candidates() {
-        trials.push(Trial { shape, rows, time: measure(gpu, shape, rows, &mut now).await? });
+        let mut time = 0.0;
+        for size in SIZES {
+            time += measure(gpu, shape, size, rows, &mut now).await?;
+        }
+        trials.push(Trial { shape, rows, time });
     }
     Ok((choose(&trials), trials))
 }
@@ -61,15 +65,21 @@ fn choose(trials: &[Trial]) -> [Shape; 2] {
     [few, many.unwrap_or(few)]
 }
 
-async fn measure(gpu: &Gpu, shape: Shape, rows: u32, now: &mut impl FnMut() -> f64) -> Result<f64, RunError> {
+async fn measure(
+    gpu: &Gpu,
+    shape: Shape,
+    [height, k]: [u32; 2],
+    rows: u32,
+    now: &mut impl FnMut() -> f64,
+) -> Result<f64, RunError> {
     let form = Form::Nibbles;
-    let matrix = Matrix::zeros(gpu, shape.fetch, form, ROWS, K).await?;
-    let operand = Operand::new(gpu, shape.fetch, form.unit(), K, MANY).await?;
-    let out = gpu.buffer("tried", 4 * u64::from(ROWS * MANY), BufferUsages::STORAGE).await?;
+    let matrix = Matrix::zeros(gpu, shape.fetch, form, height, k).await?;
+    let operand = Operand::new(gpu, shape.fetch, form.unit(), k, MANY).await?;
+    let out = gpu.buffer("tried", 4 * u64::from(height * MANY), BufferUsages::STORAGE).await?;
     let which = gpu.buffer("which rows", ROWS_STRIDE, BufferUsages::UNIFORM | BufferUsages::COPY_DST).await?;
     gpu.write(&which, 0, bytemuck::cast_slice(&[0, rows, 0, 0]))?;
     let mut kernels = Kernels::new(gpu);
-    let to = Target { out: &out, stride: ROWS, first: 0, bias: None, add: false };
+    let to = Target { out: &out, stride: height, first: 0, bias: None, add: false };
     let product = matrix.product(gpu, &mut kernels, [shape; 2], &operand, &to).await?;
     let bound = kernels.rows(gpu, &which);
     let mut shortest = f64::INFINITY;
