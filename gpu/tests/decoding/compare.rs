@@ -1,33 +1,10 @@
-//! Decodes and compares, token by token and bit by bit.
+//! Compares answers, token by token and bit by bit.
 
-use mrail_gpu::decode::{Decoder, Engine, Options, Outcome, State, Step};
+use crate::recorder::Recorded;
+use mrail_gpu::decode::State;
 use std::fmt;
 
-/// An answer with what the model was at on its way: after so many tokens, these logits.
-#[derive(Debug)]
-pub(crate) struct Recorded {
-    pub(crate) outcome: Outcome,
-    pub(crate) logits: Vec<(usize, Vec<f32>)>,
-    pub(crate) state: State,
-}
-
-/// Answers a context and writes down the logits after each step.
-pub(crate) async fn record<E: Engine>(decoder: &mut Decoder<E>, context: &[u32], options: &Options) -> Recorded {
-    let mut logits = Vec::new();
-    let mut turn = decoder.begin(context, options).expect("a context");
-    while let Some(step) = turn.next().await.expect("an engine that works") {
-        let engine = turn.decoder().engine_mut();
-        let taken = engine.tokens() as usize;
-        if let Step::Tokens(_) = step {
-            logits.push((taken, engine.logits().await.expect("logits")));
-        }
-    }
-    let outcome = turn.finish().expect("a map that is written");
-    let state = decoder.engine_mut().state().await.expect("a state");
-    Recorded { outcome, logits, state }
-}
-
-/// Where two ways of answering part.
+/// Where two ways of answering part, first of all.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Divergence {
     /// Another token.
@@ -40,9 +17,21 @@ pub(crate) enum Divergence {
         margin: f32,
     },
     /// Other logits, which choose the same tokens up to there.
-    Logits { taken: usize, token: usize, wanted: f32, got: f32 },
-    /// Nothing was compared.
-    Nothing,
+    Logits {
+        /// The place in the answer of the token that they choose.
+        at: usize,
+        /// The first one that is another.
+        token: usize,
+        wanted: f32,
+        got: f32,
+        /// By how much the largest logit is above the next one.
+        margin: f32,
+    },
+    /// There are no logits to be compared behind a token of the context or the answer.
+    Missing {
+        /// The place in the answer of the token that they choose.
+        at: usize,
+    },
     /// Another state at the end.
     State { layer: usize, what: String },
 }
@@ -56,47 +45,43 @@ impl fmt::Display for Divergence {
                     "token {at} of the answer is {got:?}, and plain decoding says {wanted:?} by a margin of {margin}"
                 )
             }
-            Self::Logits { taken, token, wanted, got } => {
+            Self::Logits { at, token, wanted, got, margin } => {
                 write!(
                     f,
-                    "after {taken} tokens the logit of token {token} is {got:?}, and plain decoding says {wanted:?}"
+                    "before token {at} of the answer, which has a margin of {margin}, the logit of token {token} is {got:?}, and \
+                     plain decoding says {wanted:?}"
                 )
             }
-            Self::Nothing => f.write_str("no logits are there to be compared"),
+            Self::Missing { at } => write!(f, "before token {at} of the answer there are no logits to be compared"),
             Self::State { layer, what } => write!(f, "layer {layer} ends in another state: {what}"),
         }
     }
 }
 
-/// Is an answer the plain one? `plain` has the logits after every token.
+/// Is an answer the plain one? Every token of it is compared, and all logits that chose it.
 pub(crate) fn compare(plain: &Recorded, got: &Recorded, context: usize) -> Result<(), Divergence> {
     let (wanted, given) = (plain.outcome.ids(), got.outcome.ids());
-    for at in 0..wanted.len().max(given.len()) {
-        let (wanted, got) = (wanted.get(at).copied(), given.get(at).copied());
-        if wanted != got {
-            let logits = plain.logits.iter().find(|(taken, _)| *taken == context + at);
-            return Err(Divergence::Token {
-                at,
-                wanted,
-                got,
-                margin: logits.map_or(0.0, |(_, logits)| margin(logits)),
-            });
-        }
+    if wanted.is_empty() {
+        return Err(Divergence::Missing { at: 0 });
     }
-    let mut compared = 0;
-    for (taken, got) in &got.logits {
-        let Some((_, wanted)) = plain.logits.iter().find(|(there, _)| there == taken) else { continue };
-        if wanted.len() != got.len() || wanted.is_empty() {
-            return Err(Divergence::Nothing);
+    for at in 0..wanted.len().max(given.len()) {
+        let logits = plain.logits.get(&(context + at));
+        let (wanted, given) = (wanted.get(at).copied(), given.get(at).copied());
+        if wanted != given {
+            let margin = logits.map_or(0.0, |logits| margin(logits));
+            return Err(Divergence::Token { at, wanted, got: given, margin });
         }
-        compared += 1;
+        let Some((wanted, got)) = logits.zip(got.logits.get(&(context + at))) else {
+            return Err(Divergence::Missing { at });
+        };
+        if wanted.len() != got.len() || wanted.is_empty() {
+            return Err(Divergence::Missing { at });
+        }
         let mut pairs = wanted.iter().zip(got);
         if let Some(token) = pairs.position(|(wanted, got)| wanted.to_bits() != got.to_bits() || wanted.is_nan()) {
-            return Err(Divergence::Logits { taken: *taken, token, wanted: wanted[token], got: got[token] });
+            let (wanted, got, margin) = (wanted[token], got[token], margin(wanted));
+            return Err(Divergence::Logits { at, token, wanted, got, margin });
         }
-    }
-    if compared == 0 {
-        return Err(Divergence::Nothing);
     }
     same_state(&plain.state, &got.state)
 }

@@ -2,23 +2,28 @@
 //!
 //! A tiny model of random numbers answers on the CPU. Plain decoding is compared with drafts of several sizes, from the conversation,
 //! from a foreign map and from maps that are wrong everywhere, over prompts, conversations and documents that are longer than the band
-//! and the store.
+//! and the store. [`real`] does so with a real model.
 #![cfg(not(target_arch = "wasm32"))]
 
 mod compare;
+mod log;
 mod prompts;
+mod real;
+mod recorder;
 
-use compare::{Divergence, Recorded, compare, record};
+use compare::{Divergence, compare};
 use mrail::Map;
-use mrail_gpu::attention::LayerSetup;
-use mrail_gpu::decode::{AnchorRule, Decoder, Engine, Options};
+use mrail_gpu::attention::{LayerSetup, Tree};
+use mrail_gpu::decode::{AnchorRule, Decoder, Engine, Options, Origin, Token};
 use mrail_gpu::model::Model;
-use mrail_gpu::model::cpu::{self, CpuModel};
-use mrail_gpu::model::gguf::{Header, Seekable, Source};
+use mrail_gpu::model::cpu::{self, CpuError, CpuModel};
+use mrail_gpu::model::gguf::{Header, Source};
 use mrail_gpu::model::seeded::Seeded;
 use mrail_gpu::state::{Admission, Config, Memory, Storage};
 use pollster::block_on;
-use prompts::{Prompts, adversarial};
+use prompts::{Prompts, adversarial, misleading};
+use recorder::{Recorded, Recorder, record};
+use std::fmt;
 use std::num::NonZeroUsize;
 
 /// Tokens of an answer.
@@ -41,14 +46,14 @@ const KEPT: [Kept; 4] = [
     Kept::Native,
 ];
 
-fn decoder(kept: Kept) -> Decoder<CpuModel> {
+fn decoder(kept: Kept) -> Decoder<Recorder> {
     let file = Seeded::default().file();
     // Tests share the machine's cores already.
     let one = cpu::Options { threads: Some(1), ..cpu::Options::default() };
     load(&mut &file[..], kept, one)
 }
 
-fn load(source: &mut impl Source, kept: Kept, options: cpu::Options) -> Decoder<CpuModel> {
+fn load(source: &mut impl Source, kept: Kept, options: cpu::Options) -> Decoder<Recorder> {
     let header = Header::read(source).expect("a GGUF file");
     let model = Model::read(&header).expect("a model");
     let shape = model.config.shape;
@@ -58,7 +63,7 @@ fn load(source: &mut impl Source, kept: Kept, options: cpu::Options) -> Decoder<
     };
     let setups = vec![LayerSetup::plain(config.expect("sizes")); model.config.layers as usize];
     let engine = CpuModel::load(source, &model, setups.clone(), options, |_| ()).expect("memory");
-    Decoder::new(engine, setups)
+    Decoder::new(Recorder::new(engine), setups)
 }
 
 fn options(draft: usize, stops: &[u32]) -> Options {
@@ -70,81 +75,130 @@ fn options(draft: usize, stops: &[u32]) -> Options {
 enum Rail {
     Conversation,
     Foreign,
+    /// Right drafts beside wrong ones.
     Adversarial,
+    /// Drafts that are wrong from some depth on.
+    Misleading,
 }
 
-const RAILS: [Rail; 3] = [Rail::Conversation, Rail::Foreign, Rail::Adversarial];
+const RAILS: [Rail; 4] = [Rail::Conversation, Rail::Foreign, Rail::Adversarial, Rail::Misleading];
+
+/// Nodes of the draft trees.
+const TREES: [usize; 3] = [1, 8, 31];
 
 /// What was compared.
 #[derive(Debug, Default)]
 struct Tally {
-    prompts: usize,
+    contexts: usize,
+    /// Answers with drafts.
+    answers: usize,
+    /// Their tokens, and the logits that chose each of them.
+    tokens: usize,
     drafted: usize,
     accepted: usize,
-    wrong: usize,
+    divergences: usize,
 }
 
-/// Answers a context plainly and with drafts. Returns the answer.
+impl Tally {
+    fn wrong(&self) -> usize {
+        self.drafted - self.accepted
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.contexts += other.contexts;
+        self.answers += other.answers;
+        self.tokens += other.tokens;
+        self.drafted += other.drafted;
+        self.accepted += other.accepted;
+        self.divergences += other.divergences;
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { contexts, answers, tokens, drafted, accepted, divergences } = self;
+        write!(
+            f,
+            "{contexts} contexts, {answers} answers with drafts, {tokens} tokens with their logits, {drafted} drafted, \
+             {accepted} accepted, {} wrong, {divergences} divergences",
+            self.wrong()
+        )
+    }
+}
+
+/// Answers a context, which has a number and a name, plainly and with drafts; says where the answers part. Returns the plain one.
 fn check(
-    decoder: &mut Decoder<CpuModel>,
-    context: &[u32],
+    decoder: &mut Decoder<Recorder>,
+    (number, name, context): (usize, &str, &[u32]),
+    plainly: &Options,
     rails: &[Rail],
     texts: &Prompts,
-    tally: &mut Tally,
-) -> Vec<u32> {
-    let stops: &[u32] = if tally.prompts.is_multiple_of(3) { &[2, 7, 11, 13] } else { &[] };
+) -> (Vec<u32>, Tally) {
     decoder.detach();
-    let plain = block_on(record(decoder, context, &options(0, stops)));
+    let plain = block_on(record(decoder, context, plainly));
     let answer = plain.outcome.ids();
-    tally.prompts += 1;
+    let mut tally = Tally { contexts: 1, ..Tally::default() };
     for &rail in rails {
-        for draft in [1, 8, 31] {
+        for draft in TREES {
             decoder.detach();
-            block_on(decoder.engine_mut().clear()).expect("an engine");
             let vocabulary = decoder.engine().vocabulary();
             let map = match rail {
                 Rail::Conversation => None,
                 Rail::Foreign => Some(texts.foreign()),
                 Rail::Adversarial => Some(adversarial(context, &answer, vocabulary)),
+                Rail::Misleading => Some(misleading(context, &answer, vocabulary, number)),
             };
             if let Some(map) = map {
                 decoder.attach_foreign(map).expect("the model's tokens");
             }
-            let got = block_on(record(decoder, context, &options(draft, stops)));
+            let got = block_on(record(decoder, context, &Options { draft, ..plainly.clone() }));
             if let Err(divergence) = compare(&plain, &got, context.len()) {
-                panic!("prompt {}, {rail:?}, trees of {draft}: {divergence}\ncontext {context:?}", tally.prompts);
+                println!("DIVERGENCE: {name}, {rail:?}, trees of {draft}: {divergence}\ncontext {context:?}");
+                tally.divergences += 1;
             }
+            tally.answers += 1;
+            tally.tokens += got.outcome.tokens.len();
             tally.drafted += got.outcome.stats.drafted;
             tally.accepted += got.outcome.stats.accepted.all();
-            tally.wrong += got.outcome.stats.drafted - got.outcome.stats.accepted.all();
         }
     }
-    block_on(decoder.engine_mut().clear()).expect("an engine");
-    answer
+    (answer, tally)
 }
 
-/// One rail a prompt, in turn; of every tenth prompt all.
+/// One rail a context, in turn; of every tenth context all.
 fn rails(number: usize) -> &'static [Rail] {
-    if number.is_multiple_of(10) { &RAILS } else { &RAILS[number % 3..=number % 3] }
+    if number.is_multiple_of(10) { &RAILS } else { &RAILS[number % 4..=number % 4] }
 }
+
+/// Four answers in twelve may end early, one for each rail.
+fn stops(number: usize) -> &'static [u32] {
+    if (number / 4).is_multiple_of(3) { &[2, 7, 11, 13] } else { &[] }
+}
+
+/// Tokens of documents around the places where a block leaves the band, and where the store is full.
+const DOCUMENTS: [usize; 14] = [40, 61, 64, 103, 107, 126, 128, 168, 171, 190, 192, 193, 256, 300];
 
 fn run(kept: Kept, first: usize) -> Tally {
     let mut decoder = decoder(kept);
     let texts = Prompts::read(decoder.engine().vocabulary());
     let mut tally = Tally::default();
-    // One prompt in four for each kind of memory; a second and third turn for some.
+    let mut check = |name: &str, context: &[u32], rails: &[Rail]| {
+        let plainly = options(0, stops(tally.contexts));
+        let (answer, of_this) = check(&mut decoder, (tally.contexts, name, context), &plainly, rails, &texts);
+        tally.add(&of_this);
+        answer
+    };
+    // One prompt in four for each kind of memory; a second and third turn for all of them.
     for number in (first..texts.asked.len()).step_by(KEPT.len()) {
         let mut context = texts.asked[number].clone();
         for turn in 0..3 {
-            let answer = check(&mut decoder, &context, rails(number + turn), &texts, &mut tally);
+            let answer = check(&format!("prompt {number}, turn {turn}"), &context, rails(number + turn));
             context.extend(answer);
             context.extend(&texts.turns[(number + turn + 1) % texts.turns.len()]);
         }
     }
-    // Documents around the places where a block leaves the band, and where the store is full.
-    for (number, len) in [40, 61, 64, 103, 107, 126, 128, 168, 171, 190, 192, 193, 256, 300].into_iter().enumerate() {
-        let document = texts.document(number + first, len);
-        check(&mut decoder, &document, rails(number), &texts, &mut tally);
+    for (number, len) in DOCUMENTS.into_iter().enumerate() {
+        check(&format!("document of {len}"), &texts.document(number + first, len), rails(number));
     }
     tally
 }
@@ -152,10 +206,10 @@ fn run(kept: Kept, first: usize) -> Tally {
 /// Of a quarter of the prompts, with one kind of memory.
 fn output_never_changes(place: usize) {
     let tally = run(KEPT[place], place);
+    println!("{:?}: {tally}", KEPT[place]);
     // With four kinds of memory these are 296.
-    assert_eq!(tally.prompts, 74);
-    assert!(tally.accepted > 1000 && tally.wrong > 1000, "{tally:?} shows little");
-    println!("{:?}: {tally:?}", KEPT[place]);
+    assert_eq!((tally.contexts, tally.divergences), (74, 0));
+    assert!(tally.accepted > 1000 && tally.wrong() > 1000, "{tally} shows little");
 }
 
 #[test]
@@ -178,22 +232,24 @@ fn output_never_changes_natively() {
     output_never_changes(3);
 }
 
-// `MRAIL_MODEL=<path to the .gguf> cargo test --release -p mrail-gpu --test decoding -- --ignored`
 #[test]
-#[ignore = "needs a model of 98 MB: MRAIL_MODEL=<SmolLM2-135M-Instruct.Q4_1.gguf>"]
-fn output_of_smollm2_never_changes() {
-    let path = std::env::var_os("MRAIL_MODEL").expect("MRAIL_MODEL names no file");
-    let file = std::fs::File::open(path).expect("the file that MRAIL_MODEL names");
-    let mut source = Seekable::new(file).expect("its length");
-    let mut decoder = load(&mut source, KEPT[1], cpu::Options::default());
-    let texts = Prompts::read(decoder.engine().vocabulary());
-    let mut tally = Tally::default();
-    for (number, context) in texts.asked.iter().step_by(14).enumerate() {
-        check(&mut decoder, context, &RAILS[number % 3..=number % 3], &texts, &mut tally);
+fn drafts_that_are_wrong_at_any_depth_change_nothing() {
+    for kept in KEPT {
+        let mut decoder = decoder(kept);
+        let context = Prompts::read(decoder.engine().vocabulary()).asked.swap_remove(0);
+        let plain = block_on(record(&mut decoder, &context, &options(0, &[])));
+        // A draft gives one token less than there are left, behind the first one, which has none.
+        for right in 0..SAID - 2 {
+            decoder.detach();
+            let map = misleading(&context, &plain.outcome.ids(), decoder.engine().vocabulary(), right);
+            decoder.attach_foreign(map).expect("the model's tokens");
+            let wrong = |decoder: &Decoder<Recorder>| decoder.engine().wrong().get(&(right + 1)).copied().unwrap_or(0);
+            let before = wrong(&decoder);
+            let got = block_on(record(&mut decoder, &context, &options(31, &[])));
+            assert_eq!(compare(&plain, &got, context.len()), Ok(()), "{kept:?}, {right} right");
+            assert!(wrong(&decoder) > before, "{kept:?}: no draft was wrong behind {right} right ones");
+        }
     }
-    assert_eq!(tally.prompts, 6);
-    assert!(tally.accepted > 0 && tally.wrong > 0, "{tally:?} shows little");
-    println!("{tally:?}");
 }
 
 #[test]
@@ -201,32 +257,89 @@ fn a_divergence_is_found_and_told() {
     let mut decoder = decoder(KEPT[0]);
     let context = Prompts::read(decoder.engine().vocabulary()).asked.swap_remove(0);
     let plain = block_on(record(&mut decoder, &context, &options(0, &[])));
-    let mut again = || {
-        block_on(decoder.engine_mut().clear()).expect("an engine");
-        block_on(record(&mut decoder, &context, &options(0, &[])))
-    };
-    assert_eq!(compare(&plain, &again(), context.len()), Ok(()));
-    let wrong = |mut got: Recorded, change: &dyn Fn(&mut Recorded)| {
+    // Drafts of which many are right, so that there are logits inside of paths.
+    let map = adversarial(&context, &plain.outcome.ids(), decoder.engine().vocabulary());
+    decoder.attach_foreign(map).expect("the model's tokens");
+    let drafted = block_on(record(&mut decoder, &context, &options(8, &[])));
+    assert_eq!(compare(&plain, &drafted, context.len()), Ok(()));
+    let wrong = |change: &dyn Fn(&mut Recorded)| {
+        let mut got = drafted.clone();
         change(&mut got);
         compare(&plain, &got, context.len()).expect_err("it was changed")
     };
-    let error = wrong(again(), &|got| got.outcome.tokens[5].id ^= 1);
+    let error = wrong(&|got| got.outcome.tokens[5].id ^= 1);
     let Divergence::Token { at: 5, margin, .. } = error else { panic!("{error}") };
     assert!(margin > 0.0);
     assert!(error.to_string().contains(&format!("by a margin of {margin}")), "{error}");
-    let error = wrong(again(), &|got| {
-        got.outcome.tokens.pop();
-    });
+    let error = wrong(&|got| _ = got.outcome.tokens.pop());
     assert!(matches!(error, Divergence::Token { at: 23, got: None, .. }), "{error}");
-    let error = wrong(again(), &|got| got.logits[3].1[7] = f32::from_bits(got.logits[3].1[7].to_bits() ^ 1));
-    assert!(matches!(error, Divergence::Logits { token: 7, .. }), "{error}");
-    let error = wrong(again(), &|got| got.logits[3].1[7] = f32::NAN);
+
+    // Two tokens of one draft, one after the other: what chose the second are logits inside of a path.
+    let origins = &drafted.outcome.tokens;
+    let is_inside = |pair: &[Token]| pair.iter().all(|token| matches!(token.origin, Origin::Draft(_)));
+    let inside = origins.windows(2).rposition(is_inside).expect("a path of three") + 1;
+    let place = context.len() + inside;
+    let other = |got: &mut Recorded, bits: &dyn Fn(u32) -> u32| {
+        let logits = got.logits.get_mut(&place).expect("all are there");
+        logits[7] = f32::from_bits(bits(logits[7].to_bits()));
+    };
+    let error = wrong(&|got| other(got, &|bits| bits ^ 1));
+    let Divergence::Logits { at, token: 7, margin, .. } = error else { panic!("{error}") };
+    assert!(at == inside && margin > 0.0);
+    assert!(error.to_string().contains(&format!("has a margin of {margin}")), "{error}");
+    let error = wrong(&|got| other(got, &|_| f32::NAN.to_bits()));
     assert!(matches!(error, Divergence::Logits { .. }), "{error}");
-    assert_eq!(wrong(again(), &|got| got.logits.clear()), Divergence::Nothing);
-    let error = wrong(again(), &|got| got.state.layers[1].heads[0].band_keys[0] ^= 1);
+    assert_eq!(wrong(&|got| _ = got.logits.remove(&place)), Divergence::Missing { at: inside });
+    assert_eq!(wrong(&|got| got.logits.clear()), Divergence::Missing { at: 0 });
+
+    let error = wrong(&|got| got.state.layers[1].heads[0].band_keys[0] ^= 1);
     assert!(matches!(error, Divergence::State { layer: 1, .. }), "{error}");
-    let error = wrong(again(), &|got| got.state.hidden[0] += 1.0);
+    let error = wrong(&|got| got.state.hidden[0] += 1.0);
     assert!(matches!(error, Divergence::State { layer: 2, .. }), "{error}");
+}
+
+#[test]
+fn logits_inside_a_path_are_those_of_its_rows() {
+    let mut decoder = decoder(KEPT[1]);
+    let engine = decoder.engine_mut();
+    let context: Vec<u32> = (1..80).collect();
+    block_on(async {
+        engine.extend(&context).await.expect("a context");
+        assert_eq!(engine.model().verified_logits(0), Err(CpuError::NothingWaits));
+        // Row 4 is behind row 2, which is behind the root.
+        let tree = Tree::new(&[0, 0, 1, 2]).expect("parents come first");
+        engine.verify(&[100, 101, 102, 103, 104], &tree).await.expect("a pass");
+        assert!(matches!(engine.model().verified_logits(5), Err(CpuError::Tree(_))));
+        engine.accept(&[0, 2, 4]).await.expect("a path");
+        let got = engine.take();
+        engine.clear().await.expect("an empty model");
+        engine.extend(&context).await.expect("a context");
+        for token in [100, 102, 104] {
+            engine.extend(&[token]).await.expect("a token");
+        }
+        let plain = engine.take();
+        assert_eq!(plain.keys().copied().collect::<Vec<_>>(), [79, 80, 81, 82]);
+        assert_eq!(got, plain);
+        assert!(plain.values().zip(plain.values().skip(1)).all(|(one, next)| one != next));
+    });
+}
+
+#[test]
+fn a_remembered_context_is_not_read_again() {
+    let mut decoder = decoder(KEPT[1]);
+    let context: Vec<u32> = (1..150).collect();
+    let evaluated = |decoder: &mut Decoder<Recorder>| {
+        let before = decoder.engine().evaluated();
+        let got = block_on(record(decoder, &context, &options(0, &[])));
+        (decoder.engine().evaluated() - before, got)
+    };
+    let (rows, plain) = evaluated(&mut decoder);
+    decoder.engine_mut().remember(true);
+    assert_eq!(evaluated(&mut decoder).0, rows);
+    let (fewer, got) = evaluated(&mut decoder);
+    assert_eq!((fewer, compare(&plain, &got, context.len())), (SAID as u64 - 1, Ok(())));
+    decoder.engine_mut().remember(false);
+    assert_eq!(evaluated(&mut decoder).0, rows);
 }
 
 #[test]
@@ -244,7 +357,6 @@ fn restored_states_go_on_as_if_they_had_read_everything() {
             let anchors = AnchorRule { prompt: true, every, shared: None };
             decoder.attach(Map::create(), None).expect("a new map");
             let asked = |draft| Options { anchors, ..options(draft, &[]) };
-            block_on(decoder.engine_mut().clear()).expect("an engine");
             let written = block_on(record(&mut decoder, &context, &asked(8)));
             // The last token that is said is not taken in.
             let wanted = (len + SAID - 1) / 50 + usize::from(len % 50 > 0);
@@ -253,7 +365,6 @@ fn restored_states_go_on_as_if_they_had_read_everything() {
             for draft in [0, 8, 31] {
                 let map = Map::open(map.clone(), mrail::Options::default()).expect("a map");
                 decoder.attach(map, None).expect("the model's tokens");
-                block_on(decoder.engine_mut().clear()).expect("an engine");
                 let asked = Options { anchors: AnchorRule::NONE, ..asked(draft) };
                 let got = block_on(record(&mut decoder, &longer, &asked));
                 let stats = &got.outcome.stats;
