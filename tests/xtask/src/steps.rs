@@ -173,9 +173,15 @@ fn gpu_long(run: &Run) -> Result<Outcome, Failure> {
 }
 
 fn real_model(run: &Run) -> Result<Outcome, Failure> {
-    let tests = cargo(run, "test -p mrail-gpu --lib --test smollm2 --test decoding -- --ignored");
-    let tests = tests.env("MRAIL_MODEL", model::path(run.project));
-    tests_passed(on_vulkan(run, if run.full { tests.env("MRAIL_FULL", "1") } else { tests }))
+    let tests = cargo(run, "test -p mrail-gpu --lib --test smollm2 --test decoding")
+        .env("MRAIL_MODEL", model::path(run.project));
+    // All of it takes long, so it is optimised, and tells how far it is.
+    let tests = if run.full {
+        tests.env("MRAIL_FULL", "1").args("--release -- --ignored --nocapture")
+    } else {
+        tests.args("-- --ignored")
+    };
+    tests_passed(on_vulkan(run, tests))
 }
 
 fn gpu_native(run: &Run, args: &str) -> Result<Outcome, Failure> {
