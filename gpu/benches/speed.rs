@@ -1,10 +1,18 @@
 //! How fast a model decodes: plainly, with drafts from the conversation, and with drafts from a map. Prints one table.
 //!
-//! `cargo bench -p mrail-gpu --bench speed -- --model FILE [--map FILE] [--backend gpu|cpu] [--prompts N] [--tokens N]`
+//! `cargo bench --profile release -p mrail-gpu --bench speed -- --model FILE [--map FILE] [--backend gpu|cpu] [--prompts N]
+//! [--tokens N] [--llama FOLDER]`
+//!
+//! With `--llama`, llama.cpp reads and decodes the same file in turn with it, on the CPU or through Vulkan: FOLDER is where `npm install
+//! --ignore-scripts node-llama-cpp` was run.
 //!
 //! The prompts are the held-out coding requests of tests/data/prompts.json; a map of answers to other coding requests is made by
 //! `mrail-decode make`. What is compared runs in turn, prompt by prompt, so that a machine that others use, too, slows all alike.
 
+#[path = "common/llama.rs"]
+mod llama;
+
+use llama::Llama;
 use mrail_gpu::attention::{LayerSetup, Tree};
 use mrail_gpu::decode::{Decoder, Either, Engine, Options, Outcome};
 use mrail_gpu::device::{Gpu, Options as GpuOptions};
@@ -19,6 +27,11 @@ use std::fs::File;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+/// Rounds of what is measured in turn, tokens that are decoded in each, and rows of verify passes.
+const ROUNDS: usize = 5;
+const ALONG: usize = 16;
+const ROWS: [usize; 3] = [1, 8, 16];
+
 /// The file has them first.
 const HELD_OUT: usize = 40;
 
@@ -32,16 +45,18 @@ struct Asked {
     cpu: bool,
     prompts: usize,
     tokens: usize,
+    llama: Option<String>,
 }
 
 fn asked() -> Option<Asked> {
-    let mut asked = Asked { model: String::new(), map: None, cpu: false, prompts: 8, tokens: 48 };
+    let mut asked = Asked { model: String::new(), map: None, cpu: false, prompts: 8, tokens: 48, llama: None };
     let mut args = std::env::args().skip(1).filter(|arg| arg != "--bench");
     while let Some(name) = args.next() {
         let value = args.next()?;
         match name.as_str() {
             "--model" => asked.model = value,
             "--map" => asked.map = Some(value),
+            "--llama" => asked.llama = Some(value),
             "--backend" => asked.cpu = value == "cpu",
             "--prompts" => asked.prompts = value.parse().ok()?,
             "--tokens" => asked.tokens = value.parse().ok()?,
@@ -125,6 +140,7 @@ async fn drafts(decoder: &mut Decoder<AnyEngine>, asked: &Asked, prompts: &[Vec<
     let ways = [
         ("plain", 0, false),
         ("conversation, 8 nodes", 8, false),
+        ("map, 3 nodes", 3, true),
         ("map, 8 nodes", 8, true),
         ("map, 31 nodes", 31, true),
     ];
@@ -158,25 +174,43 @@ async fn drafts(decoder: &mut Decoder<AnyEngine>, asked: &Asked, prompts: &[Vec<
     Ok(())
 }
 
-/// Reading, decoding and verifying; each the shortest of some times.
-async fn passes(engine: &mut AnyEngine, prompt: &[u32]) -> Result<()> {
-    let (mut reading, mut verifying) = (f64::INFINITY, [f64::INFINITY; 3]);
-    for _ in 0..5 {
+/// Reading, decoding and verifying, in turn with llama.cpp; of each the fastest of some rounds.
+async fn passes(engine: &mut AnyEngine, asked: &Asked, prompt: &[u32]) -> Result<()> {
+    let backend = if asked.cpu { "cpu" } else { "vulkan" };
+    let llama = asked.llama.as_ref().map(|folder| Llama::start(folder, &asked.model, backend, prompt, ALONG));
+    let mut llama = llama.transpose()?;
+    let (mut reading, mut decoding, mut verifying) = (f64::INFINITY, f64::INFINITY, [f64::INFINITY; 3]);
+    let mut beside = [0.0_f64; 2];
+    for _ in 0..ROUNDS {
         engine.clear().await?;
         let start = Instant::now();
-        let token = engine.extend(prompt).await?;
+        let mut token = engine.extend(prompt).await?;
         reading = reading.min(start.elapsed().as_secs_f64() / prompt.len() as f64);
-        for (rows, best) in [1, 8, 16].into_iter().zip(&mut verifying) {
+        for (rows, best) in ROWS.into_iter().zip(&mut verifying) {
             let tree = Tree::chain(rows)?;
             let start = Instant::now();
             engine.verify(&vec![token; rows], &tree).await?;
             *best = best.min(start.elapsed().as_secs_f64());
         }
+        let start = Instant::now();
+        for _ in 0..ALONG {
+            token = engine.extend(&[token]).await?;
+        }
+        decoding = decoding.min(start.elapsed().as_secs_f64() / ALONG as f64);
+        if let Some(llama) = &mut llama {
+            for (best, rate) in beside.iter_mut().zip(llama.round()?) {
+                *best = best.max(rate);
+            }
+        }
+    }
+    println!("\n| | reading {} tokens | decoding {ALONG} | reading over decoding |\n|---|---|---|---|", prompt.len());
+    println!("| this | {:.1} tokens/s | {:.1} tokens/s | {:.2} |", 1.0 / reading, 1.0 / decoding, decoding / reading);
+    if let Some(llama) = &llama {
+        let [read, decoded] = beside;
+        println!("| {} | {read:.1} tokens/s | {decoded:.1} tokens/s | {:.2} |", llama.name, read / decoded);
+        println!("| this over it | {:.2} | {:.2} | |", 1.0 / (reading * read), 1.0 / (decoding * decoded));
     }
     let [one, eight, sixteen] = verifying;
-    println!("\n| | tokens/s | over decoding |\n|---|---|---|");
-    println!("| decoding, a row a pass | {:.1} | 1 |", 1.0 / one);
-    println!("| reading {} tokens | {:.1} | {:.2} |", prompt.len(), 1.0 / reading, one / reading);
     println!("\na verify pass of 8 rows takes {:.2} times one row, of 16 rows {:.2} times", eight / one, sixteen / one);
     Ok(())
 }
@@ -207,7 +241,7 @@ async fn known(decoder: &mut Decoder<AnyEngine>, asked: &Asked, prompt: &[u32]) 
 fn main() -> Result<()> {
     let Some(asked) = asked() else {
         // `cargo test --benches` and `cargo bench` of all benchmarks come by without a model.
-        println!("speed: skipped, it needs --model FILE [--map FILE] [--backend gpu|cpu] [--prompts N] [--tokens N]");
+        println!("speed: skipped, it needs --model FILE and takes more: see the head of benches/speed.rs");
         return Ok(());
     };
     pollster::block_on(async {
@@ -215,7 +249,7 @@ fn main() -> Result<()> {
         let (engine, setups, name) = load(&asked).await?;
         println!("{name}");
         let mut decoder = Decoder::new(engine, setups);
-        passes(decoder.engine_mut(), &prompts[0]).await?;
+        passes(decoder.engine_mut(), &asked, &prompts[0]).await?;
         drafts(&mut decoder, &asked, &prompts).await?;
         known(&mut decoder, &asked, &prompts[0]).await
     })

@@ -148,7 +148,9 @@ impl Head {
             self.out.extend(out);
             let shared = pieces.iter().zip(&shares).skip(of_band);
             for (seen, (piece, share)) in seen.chunks_mut(LEN).zip(shared) {
-                seen.iter_mut().zip(&piece.weights).for_each(|(most, weight)| *most = most.max(weight * share));
+                for (most, weight) in seen.iter_mut().zip(&piece.weights) {
+                    *most = most.max(weight * share);
+                }
             }
         }
         if let Some(Admission::Look { from }) = admission {

@@ -14,7 +14,10 @@ const LN_2_LOW: f32 = -2.121_944_4e-4;
 
 #[inline(always)]
 fn scaled_exp(n: f32, r: f32) -> f32 {
-    let p = [720.0, 120.0, 24.0, 6.0, 2.0, 1.0, 1.0].into_iter().fold(1.0 / 5040.0_f32, |p, n| p * r + 1.0 / n);
+    let mut p = 1.0 / 5040.0_f32;
+    for n in [720.0, 120.0, 24.0, 6.0, 2.0, 1.0, 1.0] {
+        p = p * r + 1.0 / n;
+    }
     p * f32::from_bits((n as i32 + 127).cast_unsigned() << 23)
 }
 
@@ -41,7 +44,10 @@ pub(crate) fn log(x: f32) -> f32 {
     let m = f32::from_bits((bits - (exponent << 23)).cast_unsigned());
     let s = (m - 1.0) / (m + 1.0);
     let z = s * s;
-    let p = [9.0, 7.0, 5.0, 3.0, 1.0].into_iter().fold(1.0 / 11.0_f32, |p, n| p * z + 1.0 / n);
+    let mut p = 1.0 / 11.0_f32;
+    for n in [9.0, 7.0, 5.0, 3.0, 1.0] {
+        p = p * z + 1.0 / n;
+    }
     let e = exponent as f32;
     e * LN_2_HIGH + (e * LN_2_LOW + 2.0 * s * p)
 }

@@ -1,4 +1,6 @@
 //! Twins of `pieces.wgsl` and `merge.wgsl`: a softmax that is summed piece by piece.
+//!
+//! Loops, not `for_each` and `fold`: those are functions of their own, compiled for any processor, where they are not inlined.
 
 #![allow(clippy::inline_always, reason = "what is inlined is compiled for the instructions that were found")]
 
@@ -21,8 +23,9 @@ pub(super) fn piece(query: &[f32], scale: f32, block: &Block, count: usize, bias
     let mut logits = [0.0_f32; LEN];
     for (part, logits) in logits.as_chunks_mut::<16>().0.iter_mut().enumerate() {
         for (q, keys) in query.iter().zip(&block.keys) {
-            let keys = &keys[16 * part..][..16];
-            (0..16).for_each(|lane| logits[lane] += q * keys[lane]);
+            for (logit, key) in logits.iter_mut().zip(&keys[16 * part..][..16]) {
+                *logit += q * key;
+            }
         }
     }
     for logit in &mut logits {
@@ -34,7 +37,10 @@ pub(super) fn piece(query: &[f32], scale: f32, block: &Block, count: usize, bias
         }
     }
     let there = |at: usize| at < count && biases.is_none_or(|biases| biases[at].is_some());
-    let most = logits[..count].iter().copied().fold(LOWEST, f32::max);
+    let mut most = LOWEST;
+    for logit in &logits[..count] {
+        most = most.max(*logit);
+    }
     let mut weights = [0.0; LEN];
     for (weight, logit) in weights.iter_mut().zip(&logits) {
         *weight = exp(logit - most);
@@ -47,7 +53,9 @@ pub(super) fn piece(query: &[f32], scale: f32, block: &Block, count: usize, bias
     } else {
         let mut value = vec![0.0; query.len()];
         for at in (0..count).filter(|at| there(*at)) {
-            value.iter_mut().zip(block.value(at)).for_each(|(sum, v)| *sum += weights[at] * v);
+            for (sum, v) in value.iter_mut().zip(block.value(at)) {
+                *sum += weights[at] * v;
+            }
         }
         value
     };
@@ -61,15 +69,20 @@ fn values(block: &Block, weights: &[f32]) -> Vec<f32> {
     fn part<const N: usize>(block: &Block, weights: &[f32], out: &mut [f32], first: usize) {
         let mut sums = [0.0; N];
         for (weight, row) in weights.iter().zip(block.values.chunks_exact(block.dim())) {
-            let row = &row[first..][..N];
-            (0..N).for_each(|at| sums[at] += weight * row[at]);
+            for (sum, v) in sums.iter_mut().zip(&row[first..][..N]) {
+                *sum += weight * v;
+            }
         }
         out[first..][..N].copy_from_slice(&sums);
     }
     let dim = block.dim();
     let mut out = vec![0.0; dim];
-    (0..dim / 32).for_each(|at| part::<32>(block, weights, &mut out, 32 * at));
-    (dim / 32 * 4..dim / 8).for_each(|at| part::<8>(block, weights, &mut out, 8 * at));
+    for at in 0..dim / 32 {
+        part::<32>(block, weights, &mut out, 32 * at);
+    }
+    for at in dim / 32 * 4..dim / 8 {
+        part::<8>(block, weights, &mut out, 8 * at);
+    }
     out
 }
 
@@ -83,12 +96,17 @@ pub(super) struct Merged {
 /// Brings pieces to one scale and adds them in their order.
 #[inline(always)]
 pub(super) fn merge(pieces: &[Piece], dim: usize) -> Merged {
-    let most = pieces.iter().map(|piece| piece.most).fold(LOWEST, f32::max);
+    let mut most = LOWEST;
+    for piece in pieces {
+        most = most.max(piece.most);
+    }
     let factors: Vec<f32> = pieces.iter().map(|piece| exp(piece.most - most)).collect();
     let (mut total, mut out) = (0.0, vec![0.0; dim]);
     for (piece, factor) in pieces.iter().zip(&factors) {
         total += piece.total * factor;
-        out.iter_mut().zip(&piece.value).for_each(|(sum, v)| *sum += v * factor);
+        for (sum, v) in out.iter_mut().zip(&piece.value) {
+            *sum += v * factor;
+        }
     }
     for sum in &mut out {
         *sum /= total;

@@ -41,7 +41,9 @@ impl Task for Norm<'_> {
         let Self { row, weight, epsilon, out } = self;
         let mut partial = [0.0; 64];
         for part in row.chunks(64) {
-            partial.iter_mut().zip(part).for_each(|(sum, x)| *sum += x * x);
+            for (sum, x) in partial.iter_mut().zip(part) {
+                *sum += x * x;
+            }
         }
         let v = halve(partial) * (1.0 / row.len() as f32) + epsilon;
         let half = 0.5 * v;
@@ -136,12 +138,16 @@ impl Task for Surprise<'_> {
         let Self { logits, token } = self;
         let mut most = [LOWEST; 64];
         for part in logits.chunks(64) {
-            most.iter_mut().zip(part).for_each(|(most, logit)| *most = most.max(*logit));
+            for (most, logit) in most.iter_mut().zip(part) {
+                *most = most.max(*logit);
+            }
         }
         let most = most.into_iter().fold(LOWEST, f32::max);
         let mut partial = [0.0; 256];
         for part in logits.chunks(256) {
-            partial.iter_mut().zip(part).for_each(|(sum, logit)| *sum += exp(logit - most));
+            for (sum, logit) in partial.iter_mut().zip(part) {
+                *sum += exp(logit - most);
+            }
         }
         log(halve(partial)) - (logits.get(token as usize).copied().unwrap_or(LOWEST) - most)
     }

@@ -76,7 +76,7 @@ mod tests {
                             4 => numbers.of::<4>(strip)[at][row],
                             _ => numbers.of::<8>(strip)[at][row],
                         };
-                        assert_eq!(found, (3 * (next + row) + at) as f32);
+                        assert_eq!(found.to_bits(), ((3 * (next + row) + at) as f32).to_bits());
                     }
                 }
                 next += strip.rows;
