@@ -160,7 +160,7 @@ async fn on_device(
         device::Options { shapes, capacity: model.config.context.min(MOST_NATIVE), ..device::Options::of(&gpu) };
     let options = self_test(&gpu, options).await?;
     let wanted = Wanted { rows: options.tree_rows, pass_rows: options.pass_rows, capacity: options.capacity };
-    let needs = Needs::of(gpu.limits(), model, layers, wanted)?;
+    let needs = Needs::of(gpu.limits(), model, layers, wanted, options.shapes[0].fetch)?;
     let mut bar = Progress::new("loading", 0);
     bar.say(bytes(needs.total()));
     let loaded = DeviceModel::load(gpu, source, model, layers.to_vec(), options, |progress| {

@@ -4,9 +4,10 @@
 //! norms and biases become f32. Beside them there are the layers' state and what a pass works with. Buffers of a few bytes
 //! (uniform blocks, empty tables) and what a driver adds to every buffer are not counted.
 
+use super::device::{self, Fetch};
 use super::gguf::Tensor;
 use super::layout::{self, Form};
-use super::{Model, ModelConfig, device};
+use super::{Model, ModelConfig};
 use crate::attention::{AttentionError, LayerSetup, Plan, Wanted, plans};
 use std::fmt;
 use std::ops::Range;
@@ -137,11 +138,17 @@ impl fmt::Display for Fit {
 }
 
 impl Needs {
-    /// Adds up what a model needs, with one setup for each of its layers.
-    pub fn of(limits: &Limits, model: &Model, setups: &[LayerSetup], wanted: Wanted) -> Result<Self, MemoryError> {
+    /// Adds up what a model needs, with one setup for each of its layers, and matrices that are fetched from buffers or from textures.
+    pub fn of(
+        limits: &Limits,
+        model: &Model,
+        setups: &[LayerSetup],
+        wanted: Wanted,
+        fetch: Fetch,
+    ) -> Result<Self, MemoryError> {
         let plans = plans(limits, setups, wanted).map_err(MemoryError::Attention)?;
         Ok(Self {
-            weights: weight_bytes(limits, model)?,
+            weights: weight_bytes(limits, model, fetch)?,
             layers: plans.iter().map(Plan::layer_bytes).fold(0, u64::saturating_add),
             scratch: shared_bytes(&plans),
             rows: row_bytes(&model.config, wanted),
@@ -164,11 +171,16 @@ impl Needs {
     }
 }
 
-fn weight_bytes(limits: &Limits, model: &Model) -> Result<u64, MemoryError> {
+fn weight_bytes(limits: &Limits, model: &Model, fetch: Fetch) -> Result<u64, MemoryError> {
+    // Textures end with a whole row of texels. Matrices that share one end with fewer of them.
+    let whole = match fetch {
+        Fetch::Buffer => 1,
+        Fetch::Texture => device::TEXTURE_ROW_BYTES,
+    };
     let mut bytes = 0_u64;
     for matrix in model.weights.matrices() {
         let parts = split(limits, matrix)?;
-        let own = parts.iter().map(|part| matrix_bytes(matrix, part.end - part.start));
+        let own = parts.iter().map(|part| matrix_bytes(matrix, part.end - part.start).next_multiple_of(whole));
         bytes = own.fold(bytes, u64::saturating_add);
     }
     let most = largest_buffer(limits);

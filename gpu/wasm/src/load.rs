@@ -179,7 +179,8 @@ async fn on_gpu(
     let tree_rows = options.tree_rows.unwrap_or(usual.tree_rows);
     let how = device::Options { tree_rows, capacity: options.capacity.unwrap_or(usual.capacity), ..usual };
     let wanted = Wanted { rows: how.tree_rows, pass_rows: how.pass_rows.max(how.tree_rows), capacity: how.capacity };
-    let needs = Needs::of(gpu.limits(), model, setups, wanted).map_err(|error| Error::from(&error))?;
+    let needs =
+        Needs::of(gpu.limits(), model, setups, wanted, how.shapes[0].fetch).map_err(|error| Error::from(&error))?;
     teller.needs(&needs, &Place::Gpu(Rc::clone(gpu)), file.size());
     options.fits(&needs)?;
     let told = |progress: Progress<'_>| teller.weights(progress);

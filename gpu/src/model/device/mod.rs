@@ -31,6 +31,9 @@ use wgpu::{BindGroup, Buffer};
 /// Bytes of the largest texture that a matrix is put into: as high as every device can.
 pub(super) const MOST_TEXTURE_BYTES: u64 = TEXEL_BYTES * TEXTURE_WIDTH as u64 * 8192;
 
+/// Bytes of a row of such a texture.
+pub(super) const TEXTURE_ROW_BYTES: u64 = TEXEL_BYTES * TEXTURE_WIDTH as u64;
+
 /// How a model is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {

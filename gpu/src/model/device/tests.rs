@@ -3,11 +3,16 @@
 use super::kernels::{Kernels, ROWS_STRIDE, Resource};
 use super::matrix::{Matrix, Operand, Target};
 use super::{Fetch, Shape};
+use crate::attention::{LayerSetup, Wanted};
 use crate::device::{Gpu, Options};
+use crate::model::Model;
 use crate::model::gguf::Header;
 use crate::model::layout::{Form, interleave, number};
+use crate::model::memory::Needs;
 use crate::model::quant::Element;
 use crate::model::seeded::Seeded;
+use crate::state::{Admission, Config, Storage};
+use std::rc::Rc;
 use wgpu::{BufferUsages, ComputePassDescriptor};
 
 /// The code of number j of unit u of a row.
@@ -99,6 +104,29 @@ fn products_are_those_of_the_text() {
                 let differ = found.iter().zip(&expected).filter(|(a, b)| a.to_bits() != b.to_bits()).count();
                 assert_eq!(differ, 0, "{element} from {fetch:?}, of {rows}");
             }
+        }
+    });
+}
+
+#[test]
+fn needs_cover_the_weights_that_are_held() {
+    pollster::block_on(async {
+        let gpu = Rc::new(Gpu::request(&Options::default()).await.unwrap());
+        let file = Seeded::default().file();
+        let model = Model::read(&Header::parse(&file, file.len() as u64).unwrap()).unwrap();
+        let config = Config::uniform(model.config.shape, Storage::F32, 64, 64, Admission::Look { from: 16 }).unwrap();
+        let setups = vec![LayerSetup::plain(config); model.config.layers as usize];
+        for fetch in [Fetch::Buffer, Fetch::Texture] {
+            let shapes = super::Options::of(&gpu).shapes.map(|shape| Shape { fetch, ..shape });
+            let options = super::Options { shapes, ..super::Options::of(&gpu) };
+            let mut source = &file[..];
+            let loaded = super::DeviceModel::load(gpu.clone(), &mut source, &model, setups.clone(), options, |_| ());
+            let held = loaded.await.unwrap().weight_bytes();
+            let needs = Needs::of(gpu.limits(), &model, &setups, Wanted::default(), fetch).unwrap().weights;
+            // Queries, keys and values, and gate and up, share a texture's last row of texels.
+            let shared = if fetch == Fetch::Texture { 3 * super::TEXTURE_ROW_BYTES } else { 0 };
+            let layers = u64::from(model.config.layers);
+            assert_eq!(held + layers * shared, needs, "{fetch:?}");
         }
     });
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::attention::{LayerSetup, Wanted, plan};
+use crate::model::device::Fetch;
 use crate::model::memory::*;
 use crate::state::{Admission, Config, Storage};
 use wgpu::Limits;
@@ -73,7 +74,7 @@ fn needs_are_the_sum_of_their_parts() {
     let model = read(&metadata("qwen2"), &tensors(true, false)).unwrap();
     let (limits, wanted) = (Limits::default(), Wanted { rows: 8, pass_rows: 16, capacity: 0 });
     let setups = setups(&model, 64);
-    let needs = Needs::of(&limits, &model, &setups, wanted).unwrap();
+    let needs = Needs::of(&limits, &model, &setups, wanted, Fetch::Buffer).unwrap();
     // Rows are filled up to 8, units of 32 to pairs. Tables of 6 rows: Q8_0 and Q5_1. A layer: Q4_1 32 x 32 and three of 32 x 64
     // (one of them of 64 in a row), Q4_0 and F16 32 x 16, Q5_0 32 x 32.
     let (nibbles, bytes, halves) = (2 * 16 + 16, 2 * 32 + 16, 2 * 64);
@@ -82,6 +83,9 @@ fn needs_are_the_sum_of_their_parts() {
     // Two norms and the biases, in f32.
     let vectors = 4 * (2 * 32 + 32 + 16 + 16);
     assert_eq!(needs.weights, tables + 2 * (matrices + vectors) + 4 * 32);
+    // In textures each of two tables and of seven matrices of two layers fills rows of 64 KiB up.
+    let textures = Needs::of(&limits, &model, &setups, wanted, Fetch::Texture).unwrap();
+    assert_eq!(textures, Needs { weights: (2 + 2 * 7) * (64 << 10) + 2 * vectors + 4 * 32, ..needs });
     let plan = plan(&limits, &setups[0].config, &setups[0].carrier, wanted).unwrap();
     assert_eq!(needs.layers, 2 * plan.layer_bytes());
     assert_eq!(needs.scratch, plan.shared_bytes());
@@ -96,7 +100,7 @@ fn layers_of_different_stores_share_what_the_largest_needs() {
     let (limits, wanted) = (Limits::default(), Wanted::default());
     let needs = |stores: [u32; 2]| {
         let setups = stores.map(|store| setups(&model, store)[0].clone());
-        Needs::of(&limits, &model, &setups, wanted).unwrap()
+        Needs::of(&limits, &model, &setups, wanted, Fetch::Buffer).unwrap()
     };
     let (small, large, mixed) = (needs([64, 64]), needs([1024, 1024]), needs([64, 1024]));
     assert_eq!(mixed.scratch, large.scratch);
@@ -107,7 +111,9 @@ fn layers_of_different_stores_share_what_the_largest_needs() {
     let look = setups(&model, 64)[0].clone();
     let config = Config::uniform(model.config.shape, Storage::F16, 256, 64, Admission::Surprise).unwrap();
     let surprise = LayerSetup::plain(config);
-    let needs = |setups: [&LayerSetup; 2]| Needs::of(&limits, &model, &setups.map(Clone::clone), wanted).unwrap();
+    let needs = |setups: [&LayerSetup; 2]| {
+        Needs::of(&limits, &model, &setups.map(Clone::clone), wanted, Fetch::Buffer).unwrap()
+    };
     let ring = plan(&limits, &surprise.config, &surprise.carrier, wanted).unwrap().sizes.surprises;
     assert!(ring > 0);
     assert_eq!(needs([&look, &surprise]).scratch, needs([&look, &look]).scratch + ring);
@@ -128,8 +134,8 @@ fn the_answer_has_both_numbers() {
 #[test]
 fn what_attention_cannot_hold_is_its_own_error() {
     let model = read(&metadata("llama"), &tensors(false, true)).unwrap();
-    let error = Needs::of(&binding(4096), &model, &setups(&model, 1024), Wanted::default()).unwrap_err();
+    let error = Needs::of(&binding(4096), &model, &setups(&model, 1024), Wanted::default(), Fetch::Buffer).unwrap_err();
     assert!(matches!(error, MemoryError::Attention(_)), "{error}");
-    let error = Needs::of(&Limits::default(), &model, &[], Wanted::default());
+    let error = Needs::of(&Limits::default(), &model, &[], Wanted::default(), Fetch::Buffer);
     assert_eq!(error.map(|needs| needs.layers), Ok(0));
 }

@@ -4,6 +4,7 @@
 
 use super::*;
 use crate::attention::{LayerSetup, Wanted};
+use crate::model::device::Fetch;
 use crate::model::gguf::{Seekable, Source};
 use crate::model::memory::{Needs, split};
 use crate::model::quant::dequantise;
@@ -47,7 +48,8 @@ fn the_header_of_smollm2_is_read() {
     // The embedding's 30 MB fit a binding.
     assert_eq!(split(&limits, &model.weights.embedding).unwrap().len(), 1);
     let layer = Config::uniform(config.shape, Storage::F16, 256, 512, Admission::Look { from: 16 }).unwrap();
-    let needs = Needs::of(&limits, &model, &vec![LayerSetup::plain(layer); 30], Wanted::default()).unwrap();
+    let needs =
+        Needs::of(&limits, &model, &vec![LayerSetup::plain(layer); 30], Wanted::default(), Fetch::Buffer).unwrap();
     let written: u64 = header.tensors().iter().map(gguf::Tensor::bytes).sum();
     // Scales and offsets take 64 bits here and 32 or 16 there.
     assert!(needs.weights > written && needs.weights < written * 5 / 4, "{} of {written}", needs.weights);
