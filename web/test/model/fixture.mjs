@@ -5,11 +5,11 @@ import { executable, FLAGS } from "../e2e/browser.mjs";
 
 const PACKAGE = fileURLToPath(new URL("../../../gpu/wasm/pkg/", import.meta.url));
 
-/** The file of a tiny model of random numbers, made by the package itself. */
-export async function seededModel() {
+/** The file of a tiny model of random numbers, made by the package itself. Other seeds give other models. */
+export async function seededModel(seed) {
   const { default: init, seededModel } = await import(`${PACKAGE}mrail_gpu_wasm.js`);
   await init({ module_or_path: readFileSync(`${PACKAGE}mrail_gpu_wasm_bg.wasm`) });
-  return Buffer.from(seededModel());
+  return Buffer.from(seededModel(seed));
 }
 
 /** A browser with WebGPU, in software. */

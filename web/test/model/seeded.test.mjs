@@ -62,8 +62,11 @@ for (const backend of ["GPU", "Processor"]) {
     assert.deepEqual(known.origins, ["map"]);
     assert.equal(known.stats.evaluated, "0 tokens");
     // The map goes to another page, and answers there.
-    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save the own map" }).click()]);
+    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save a copy" }).click()]);
     const map = await download.path();
+    await page.getByRole("button", { name: "Forget …" }).click();
+    await page.getByRole("button", { name: "Forget for good" }).click();
+    await page.locator(".map-size", { hasText: "0 runs" }).waitFor();
     await page.getByRole("button", { name: "Unload" }).click();
     await page.locator('input[accept=".gguf"]').setInputFiles({ name: "tiny.gguf", mimeType: "", buffer: model });
     await loaded(page);
@@ -72,6 +75,15 @@ for (const backend of ["GPU", "Processor"]) {
     const foreign = await answer(page, "the hen");
     assert.equal(foreign.text, plain.text);
     assert.ok(foreign.origins.includes("draft") && !foreign.origins.includes("map"), foreign.origins.join());
+    // Trusted, it answers in place of the one that the browser keeps, until it is left.
+    await page.getByRole("switch").check();
+    await page.locator('input[accept=".mrail"]').setInputFiles(map);
+    await page.locator(".map-notes", { hasText: "An attached map" }).waitFor();
+    assert.deepEqual((await answer(page, "the hen", { maxNew: 8 })).origins, ["map"]);
+    assert.ok(await page.getByRole("button", { name: "Forget …" }).isHidden());
+    await page.getByRole("button", { name: "Leave all maps" }).click();
+    await page.locator(".map-file", { hasText: "kept in this browser" }).waitFor();
+    assert.equal((await answer(page, "the hen")).stats.evaluated, "0 tokens");
     assert.deepEqual(page.faults, []);
   });
 }
