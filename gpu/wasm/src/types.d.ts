@@ -68,8 +68,8 @@ export interface Info extends Where {
 }
 
 /**
- * What decides an answer beside the model: a map belongs to one model and one of these. As `mrail-decode` writes it beside a
- * map; the processor and a GPU give the same answers.
+ * What decides an answer beside the model: a map belongs to one model and one of these, whatever runs the model. As
+ * `mrail-decode` writes it beside a map.
  */
 export interface Numerics {
   arithmetic: "f32";

@@ -6,7 +6,7 @@ import type { OwnState } from "./client.ts";
 export class ForgetQuestion {
   readonly button: HTMLButtonElement;
   readonly element: HTMLElement;
-  readonly #text = h("p", { className: "notice-title" });
+  readonly #question = h("p", { className: "notice-title" });
 
   constructor(forget: () => void) {
     const keep = h("button", { type: "button", className: "button", onclick: () => this.#ask(false) }, "Keep");
@@ -22,7 +22,7 @@ export class ForgetQuestion {
       // What does no harm is at hand.
       if (asked) keep.focus();
     };
-    this.element = h("div", { className: "notice warn", hidden: true, attrs: { role: "group", "aria-label": "Forget" } }, this.#text, h("div", { className: "actions" }, keep, sure));
+    this.element = h("div", { className: "notice warn", hidden: true, attrs: { role: "group", "aria-label": "Forget" } }, this.#question, h("p", {}, "Only a saved copy brings them back."), h("div", { className: "actions" }, keep, sure));
     this.of(undefined);
   }
 
@@ -31,7 +31,7 @@ export class ForgetQuestion {
     this.button.hidden = own === undefined;
     if (own === undefined) return this.#ask(false);
     const damaged = own.aside.length > 0 && ` and ${counted(own.aside.length, "damaged file")}`;
-    replace(this.#text, `Remove ${counted(own.runs, "run")}`, damaged, " of this model from this browser? Only a saved copy brings them back.");
+    replace(this.#question, `Remove ${counted(own.runs, "run")}`, damaged, " of this model from this browser?");
   }
 
   #ask(asked: boolean): void {

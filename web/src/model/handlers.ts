@@ -14,11 +14,17 @@ export interface Library {
   repairMap: typeof repairMap;
 }
 
+/** What is loaded. */
+interface Current {
+  runner: Runner;
+  own: OwnMap;
+}
+
 /** The calls of the protocol over one runner. `library` is awaited by each, so that a failure to load reaches every caller. */
 export function handlers(library: () => Promise<Library>): Handlers<ModelApi, ModelProgress> {
-  let current: { runner: Runner; own: OwnMap } | undefined;
+  let current: Current | undefined;
 
-  const held = async (): Promise<{ runner: Runner; own: OwnMap }> => {
+  const held = async (): Promise<Current> => {
     // An answer may be on its way out.
     await stopping;
     if (current === undefined) throw new FailureError({ kind: "no-model", message: "No model is loaded.", advice: "Load one first." });

@@ -1,7 +1,8 @@
 import type { Journal, repairMap, Runner } from "mrail-gpu";
 import { asFailure } from "../failure.ts";
 import { counted, formatBytes } from "../format.ts";
-import { openOwnFile, said, type Aside, type Opened, type OwnFile } from "./own-file.ts";
+import { openOwnFile, type Opened } from "./open-own-file.ts";
+import { said, type Aside, type OwnFile } from "./own-file.ts";
 import type { OwnState } from "./protocol.ts";
 
 /** What is used of a runner. */

@@ -12,10 +12,14 @@ export async function seededModel(seed) {
   return Buffer.from(seededModel(seed));
 }
 
+/** A host that is this computer, and that browsers do not trust as they do 127.0.0.1. */
+export const PLAIN_HOST = "plain.test";
+
 /** A browser with WebGPU, in software. */
 export function launchWithGpu() {
   const flags = FLAGS.filter((flag) => flag !== "--disable-gpu");
-  return chromium.launch({ executablePath: executable(), headless: true, args: [...flags, "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"] });
+  const own = ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", `--host-resolver-rules=MAP ${PLAIN_HOST} 127.0.0.1`];
+  return chromium.launch({ executablePath: executable(), headless: true, args: [...flags, ...own] });
 }
 
 /** Waits until a model is loaded, or fails with what the page says. */

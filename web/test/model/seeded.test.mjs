@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { bytes } from "../e2e/fixture.mjs";
 import { serve } from "../e2e/server.mjs";
-import { answer, launchWithGpu, loaded, seededModel } from "./fixture.mjs";
+import { answer, launchWithGpu, loaded, PLAIN_HOST, seededModel } from "./fixture.mjs";
 
 let browser;
 let server;
@@ -145,6 +145,18 @@ test("an answer can be stopped, and the next one is whole", async () => {
   assert.equal(await page.locator(".answer-card [role='status']").first().innerText(), "Stopped.");
   const plain = await answer(page, "the hen", { draft: 0, useMap: false });
   assert.equal((await answer(page, "the hen", { useMap: false })).text, plain.text);
+});
+
+test("where a browser trusts the address with nothing, answers are in memory, and the page says so", async () => {
+  const page = await open();
+  await page.goto(`${server.url.replace("127.0.0.1", PLAIN_HOST)}model.html?model=tiny.gguf`);
+  await loaded(page);
+  assert.match(await page.locator(".map-notes").innerText(), /has no files for pages/);
+  assert.equal((await answer(page, "the hen")).origins.at(-1), "model");
+  assert.deepEqual((await answer(page, "the hen")).origins, ["map"]);
+  assert.match(await page.locator(".map-file").innerText(), /^in memory\s+1 run,/);
+  assert.ok(await page.getByRole("button", { name: "Forget …" }).isHidden());
+  assert.deepEqual(page.faults, []);
 });
 
 test("no header is needed, nothing comes from elsewhere, and a phone shows all of it", async () => {

@@ -1,7 +1,7 @@
 import type { Journal, MapInfo, Repaired } from "mrail-gpu";
 import { describe, expect, it } from "vitest";
 import { mapName } from "../../src/model/identity.ts";
-import { openOwnFile } from "../../src/model/own-file.ts";
+import { openOwnFile } from "../../src/model/open-own-file.ts";
 import { OwnMap, type MapHolder } from "../../src/model/own-map.ts";
 import { Files } from "./files.ts";
 
