@@ -9,7 +9,11 @@ export class ForgetQuestion {
   readonly #question = h("p", { className: "notice-title" });
 
   constructor(forget: () => void) {
-    const keep = h("button", { type: "button", className: "button", onclick: () => this.#ask(false) }, "Keep");
+    const keep = h("button", { type: "button", className: "button" }, "Keep");
+    keep.onclick = () => {
+      this.#ask(false);
+      this.button.focus();
+    };
     const sure = h("button", { type: "button", className: "button danger" }, "Forget for good");
     sure.onclick = () => {
       this.#ask(false);
