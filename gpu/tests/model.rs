@@ -7,7 +7,7 @@ use mrail_gpu::attention::{LayerSetup, Tree};
 use mrail_gpu::decode::{self, AnchorRule, Decoder, Engine, State};
 use mrail_gpu::device::Gpu;
 use mrail_gpu::model::cpu::{self, CpuModel};
-use mrail_gpu::model::device::{DeviceModel, Fetch, Options, RunError, Shape};
+use mrail_gpu::model::device::{DeviceModel, Fetch, Options, RunError, Shape, self_test};
 use mrail_gpu::model::gguf::Header;
 use mrail_gpu::model::quant::Element;
 use mrail_gpu::model::seeded::Seeded;
@@ -209,6 +209,16 @@ device_tests! {
         decoder.detach();
         let alone = decoder.generate(&context, &options(3)).await.expect("an answer");
         assert_eq!(longer.ids(), alone.ids());
+        Ok(())
+    }
+
+    async fn the_known_answer_of_a_start_comes_from_every_device() -> Result<(), RunError> {
+        let gpu = own().await;
+        let usual = Options::of(&gpu);
+        let found = self_test(&gpu, usual).await?;
+        if gpu.info().software {
+            assert_eq!(found, usual, "software computes alike in all kernels");
+        }
         Ok(())
     }
 

@@ -104,6 +104,11 @@ export class Client<A extends Calls<A> = Api, P = Progress> {
     this.died?.(failure);
   }
 
+  /** Whether there is a worker. */
+  get alive(): boolean {
+    return this.#worker !== undefined;
+  }
+
   /** Ends the worker, whatever it does: what waits fails as cancelled. The next call starts a new one. */
   close(): void {
     this.#worker?.terminate();

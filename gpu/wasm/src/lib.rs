@@ -9,15 +9,19 @@
 
 mod args;
 mod backend;
+mod digest;
 mod error;
 mod load;
+mod map;
 mod object;
 mod runner;
 mod source;
 mod text;
 mod turn;
 
+pub use digest::Digest;
 pub use error::Error;
+pub use map::repair_map;
 pub use runner::Runner;
 pub use turn::Turn;
 

@@ -4,7 +4,7 @@ use crate::Error;
 use crate::args::{Properties, boolean, one_of, size, word};
 use crate::backend::{Brain, Place, check_wasm, needs_of_cpu, told_needs};
 use crate::object::{number, object};
-use crate::runner::{Facts, Runner};
+use crate::runner::{Facts, Numerics, Runner};
 use crate::source::{File, Thrown};
 use crate::text::Text;
 use js_sys::Function;
@@ -73,6 +73,13 @@ impl Options {
             Config::uniform(shape, self.storage, self.band, self.store, Admission::Look { from: 16 })?
         };
         Ok(vec![LayerSetup::plain(config); model.config.layers as usize])
+    }
+
+    fn numerics(&self) -> Numerics {
+        Numerics {
+            kv: if self.storage == Storage::F32 { "f32" } else { "f16" },
+            memory: (!self.native).then_some((self.band, self.store)),
+        }
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -159,7 +166,7 @@ async fn steps(file: &mut File, options: &Options, teller: &Teller) -> Result<Ru
         Place::Cpu(_) => on_cpu(file, &model, &setups, options, teller, &place),
     };
     let (engine, needs) = loaded.inspect_err(|_| place.destroy())?;
-    let facts = Facts::of(&header, &model, &setups, &engine, needs, file.size());
+    let facts = Facts::of(&header, &model, &setups, (&engine, needs), options.numerics(), file.size());
     let mut decoder = Decoder::new(engine, setups);
     // A new map has no token that could be none of the model's.
     decoder.attach(Map::create(), None).map_err(|error| Error::from(&error))?;

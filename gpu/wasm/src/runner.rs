@@ -1,9 +1,10 @@
 //! A model beside its map.
 
-use crate::args::{Properties, boolean, bytes, tokens, word};
+use crate::args::{Properties, boolean, bytes, optional, tokens, word};
 use crate::backend::{Brain, Mind, Place, bytes_of, destroy, told_needs};
 use crate::error::Error;
 use crate::load::load;
+use crate::map;
 use crate::object::{number, object};
 use crate::text::Text;
 use crate::turn::{Handle, Turn, run};
@@ -11,7 +12,7 @@ use futures_channel::oneshot;
 use js_sys::{Promise, Uint8Array};
 use mrail::Map;
 use mrail_gpu::attention::LayerSetup;
-use mrail_gpu::decode::Options;
+use mrail_gpu::decode::{Journal, Options};
 use mrail_gpu::model::Model;
 use mrail_gpu::model::gguf::Header;
 use mrail_gpu::model::memory::Needs;
@@ -37,6 +38,25 @@ pub(crate) struct Facts {
     /// Of weights, and of state.
     bytes: (u64, u64),
     needs: Needs,
+    numerics: Numerics,
+}
+
+/// What decides an answer beside the model, as `mrail-decode` writes it beside a map.
+pub(crate) struct Numerics {
+    pub(crate) kv: &'static str,
+    /// Band and store; none where every token is kept.
+    pub(crate) memory: Option<(u32, u32)>,
+}
+
+impl Numerics {
+    /// `Numerics` of `types.d.ts`.
+    fn told(&self) -> JsValue {
+        let memory = self.memory.map_or_else(
+            || "native".into(),
+            |(band, store)| object([("band", band.into()), ("store", store.into()), ("carriers", JsValue::NULL)]),
+        );
+        object([("arithmetic", "f32".into()), ("kv", self.kv.into()), ("memory", memory)])
+    }
 }
 
 impl Facts {
@@ -44,8 +64,8 @@ impl Facts {
         header: &Header,
         model: &Model,
         setups: &[LayerSetup],
-        engine: &Brain,
-        needs: Needs,
+        (engine, needs): (&Brain, Needs),
+        numerics: Numerics,
         file_bytes: u64,
     ) -> Self {
         let config = &model.config;
@@ -59,6 +79,7 @@ impl Facts {
             file_bytes,
             bytes: bytes_of(engine),
             needs,
+            numerics,
         }
     }
 
@@ -81,6 +102,7 @@ impl Facts {
             ("weightBytes", number(self.bytes.0)),
             ("stateBytes", number(self.bytes.1)),
             ("needs", told_needs(&self.needs)),
+            ("numerics", self.numerics.told()),
         ])
     }
 }
@@ -198,15 +220,20 @@ impl Runner {
         self.shared.facts.told(&self.shared.place)
     }
 
-    /// Makes a map the own one, or adds one that only drafts.
+    /// Makes a map the own one, or adds one that only drafts. What the own one takes in goes to the journal, too.
     #[wasm_bindgen(skip_typescript)]
-    pub fn attach(&self, map: &JsValue, trusted: &JsValue) -> Result<(), Error> {
+    pub fn attach(&self, map: &JsValue, trusted: &JsValue, journal: &JsValue) -> Result<(), Error> {
         let trusted = boolean("trusted", trusted)?;
+        let journal = optional("journal", journal, map::Journal::of)?;
+        if journal.is_some() && !trusted {
+            return Err(Error::argument(&"a map that only drafts takes nothing in, and has no journal"));
+        }
+        let journal = journal.map(|journal| Box::new(journal) as Box<dyn Journal>);
         let map = bytes("map", map)?;
         self.shared.with(|decoder| {
             let options = mrail::Options { draft_only: !trusted, ..mrail::Options::default() };
             let map = Map::open(map, options).map_err(|error| Error::from(&error))?;
-            let attached = if trusted { decoder.attach(map, None) } else { decoder.attach_foreign(map) };
+            let attached = if trusted { decoder.attach(map, journal) } else { decoder.attach_foreign(map) };
             attached.map_err(|error| Error::from(&error))
         })
     }
@@ -224,6 +251,12 @@ impl Runner {
     #[wasm_bindgen(js_name = mapBytes, skip_typescript)]
     pub fn map_bytes(&self) -> Result<Uint8Array, Error> {
         self.shared.with(|decoder| Ok(Uint8Array::from(&*decoder.map().map(Map::bytes).unwrap_or_default())))
+    }
+
+    /// What the own map holds.
+    #[wasm_bindgen(js_name = mapInfo, skip_typescript)]
+    pub fn map_info(&self) -> Result<JsValue, Error> {
+        self.shared.with(|decoder| Ok(decoder.map().map_or(JsValue::UNDEFINED, map::told)))
     }
 
     /// The tokens of a prompt.

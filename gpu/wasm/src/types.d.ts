@@ -64,6 +64,52 @@ export interface Info extends Where {
   /** Of what the layers remember. */
   stateBytes: number;
   needs: Needs;
+  numerics: Numerics;
+}
+
+/**
+ * What decides an answer beside the model: a map belongs to one model and one of these, whatever runs the model. As
+ * `mrail-decode` writes it beside a map.
+ */
+export interface Numerics {
+  arithmetic: "f32";
+  kv: "f16" | "f32";
+  memory: "native" | { band: number; store: number; carriers: null };
+}
+
+/** What the own map holds. */
+export interface MapInfo {
+  runs: number;
+  /** Of its file as it should be now. */
+  bytes: number;
+  /**
+   * What stood behind the last whole record when it was attached: one torn record, which the next write cuts off and which can
+   * be cut off before; or something that may hide good records, and then nothing is written: see `repairMap`.
+   */
+  tail: "none" | "torn" | "damaged";
+  tailBytes: number;
+  /** Whole records that cannot be read. */
+  problems: number;
+}
+
+/**
+ * Where the own map's new records go: a file that holds the bytes that were attached. `append` cuts the file to `offset` bytes
+ * and writes behind them, in one write. When it returns, they are there; after an error, everything before `offset` still is. What
+ * it throws is told in the answer's `faults`, and the map does not have the record.
+ */
+export interface Journal {
+  append(offset: number, bytes: Uint8Array): void;
+}
+
+/** What is good in a damaged map. */
+export interface Repaired {
+  /** A map of the good records. */
+  bytes: Uint8Array;
+  /** Records that are in it, and those of them that the damage hid. */
+  kept: number;
+  recovered: number;
+  /** Bytes that are not. */
+  cutBytes: number;
 }
 
 /**
@@ -160,13 +206,15 @@ export class Runner {
   info(): Info;
   /**
    * A trusted map becomes the own one, in place of the one before: it answers, drafts and takes the answers. It must be this
-   * model's: that is the caller's word. Other maps only draft; any number may be attached. The bytes are copied.
+   * model's: that is the caller's word. Other maps only draft; any number may be attached. The bytes are copied. What the own map
+   * takes in is written to the journal first, if there is one.
    */
-  attach(map: Uint8Array, trusted: boolean): void;
+  attach(map: Uint8Array, trusted: boolean, journal?: Journal): void;
   /** Leaves all maps behind, with an empty own one. */
   detach(): void;
   /** The own map's file as it should be now, with all answers. */
   mapBytes(): Uint8Array;
+  mapInfo(): MapInfo;
 
   encode(prompt: Prompt, options?: { complete?: boolean }): Uint32Array;
   /** Text of tokens; special ones are written by their names. */
@@ -199,6 +247,22 @@ export class Turn {
   readonly end: "stop" | "maxNew" | "full" | "open" | undefined;
 }
 
+/**
+ * The hash of a file, taken in piece by piece: BLAKE2b of 16 bytes, as `mrail-decode` writes it beside a map. With
+ * `Info.numerics` it says whose answers a map holds.
+ */
+export class Digest {
+  constructor();
+  free(): void;
+  [Symbol.dispose](): void;
+
+  update(piece: Uint8Array): void;
+  /** Of what was taken in so far, in lower case. */
+  hex(): string;
+}
+
+/** Looks for the good records of a damaged map, also behind the damage. Throws "not-a-map" where the file's beginning is none. */
+export function repairMap(map: Uint8Array): Repaired;
 /** The file of a tiny model of random numbers, for tests. Takes any text; what it says means nothing. */
 export function seededModel(seed?: number): Uint8Array;
 /** Bytes of the module's memory. */

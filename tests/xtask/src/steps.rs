@@ -1,6 +1,7 @@
 //! The steps of `cargo xtask test`, in the order in which they run: what tells most in the shortest time first.
 
 use std::fs;
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::build;
@@ -76,8 +77,17 @@ const WASM_IN_FIREFOX: &[Need] = &[Need::Wasm, Need::WasmPack, Need::WasmBindgen
 const GPU_IN_FIREFOX: &[Need] =
     &[Need::Wasm, Need::WasmPack, Need::WasmBindgen, Need::Firefox, Need::GeckoDriver, Need::Vulkan];
 
-const MODEL_AND_CHROMIUM: &[Need] =
-    &[Need::Wasm, Need::NodeModules, Need::Reference, Need::Model, Need::WasmPack, Need::WasmBindgen, Need::Chromium];
+const MODEL_AND_BROWSERS: &[Need] = &[
+    Need::Wasm,
+    Need::NodeModules,
+    Need::Reference,
+    Need::Model,
+    Need::WasmPack,
+    Need::WasmBindgen,
+    Need::Chromium,
+    Need::Firefox,
+    Need::GeckoDriver,
+];
 /// pip, which brings the model, is in the reference's virtual environment.
 const REAL_MODEL: &[Need] = &[Need::Vulkan, Need::Reference, Need::Model];
 
@@ -114,8 +124,12 @@ pub(crate) const STEPS: &[Step] = &[
     Step::new("web-check", "the web app's types", web_check).needs(PACKAGE),
     Step::new("web-unit", "the web app's unit tests", web_unit).needs(PACKAGE),
     Step::new("web-e2e", "the built web app in Chromium, end to end", web_e2e).needs(PACKAGE_AND_CHROMIUM),
-    Step::new("model-e2e", "the built page that runs a model, in Chromium, with a small one and SmolLM2", model_e2e)
-        .needs(MODEL_AND_CHROMIUM),
+    Step::new(
+        "model-e2e",
+        "the built page that runs a model, in Chromium, with a small one and SmolLM2; what it keeps in Firefox, too",
+        model_e2e,
+    )
+    .needs(MODEL_AND_BROWSERS),
     Step::new("properties", "core's properties with 4000 cases each", properties).only_full(),
     Step::new("gpu-long", "contexts of 100 000 tokens on a device", gpu_long).needs(&[Need::Vulkan]).only_full(),
     Step::new("fuzz", "each fuzz target for a minute", fuzz).needs(&[Need::CargoFuzz]).only_full(),
@@ -297,10 +311,15 @@ fn all_of(line: &str) -> bool {
 const IN_CHROMIUM: (&str, &str) = ("--chrome --chromedriver", "chromedriver");
 const IN_FIREFOX: (&str, &str) = ("--firefox --geckodriver", "geckodriver");
 
+/// The first program of one of these names.
+fn found(run: &Run, names: &[&str]) -> Result<PathBuf, Failure> {
+    let missing = || Failure::new(format!("{} is not there", names.join(" or "))).hint("cargo xtask setup");
+    run.project.program(names).ok_or_else(missing)
+}
+
 /// `wasm-pack test` of a crate in one browser.
 fn wasm_test(run: &Run, (args, driver): (&str, &str), of: &str) -> Result<Cmd, Failure> {
-    let found = run.project.program(&[driver]);
-    let found = found.ok_or_else(|| Failure::new(format!("{driver} is not there")).hint("cargo xtask setup"))?;
+    let found = found(run, &[driver])?;
     let pack = rust::cmd(run.project, "wasm-pack", WASM)?.args("test --mode no-install --release --headless");
     Ok(pack.args(args).arg(found).arg(of).env("WASM_BINDGEN_TEST_TIMEOUT", "300"))
 }
@@ -363,7 +382,9 @@ fn web_e2e(run: &Run) -> Result<Outcome, Failure> {
 }
 
 fn model_e2e(run: &Run) -> Result<Outcome, Failure> {
-    passed(in_chromium(run, "run e2e:model")?.env("MRAIL_MODEL", model::path(run.project)).stream())
+    let tests = in_chromium(run, "run e2e:model")?.env("MRAIL_MODEL", model::path(run.project));
+    let tests = tests.env("MRAIL_FIREFOX", found(run, &["firefox", "firefox-esr"])?);
+    passed(tests.env("MRAIL_GECKODRIVER", found(run, &["geckodriver"])?).stream())
 }
 
 /// Tests of the built web app, for which they need a browser.

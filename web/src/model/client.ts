@@ -1,9 +1,9 @@
 import type { Chunk, GenerateOptions, LoadOptions, Prompt } from "mrail-gpu";
 import { Client, type WorkerLike } from "../client.ts";
 import { asFailure, FailureError, type Failure } from "../failure.ts";
-import type { Answered, FileSource, Loaded, ModelApi, ModelProgress } from "./protocol.ts";
+import type { Answered, FileSource, Loaded, ModelApi, ModelProgress, OwnState } from "./protocol.ts";
 
-export type { Answered, FileSource, Loaded, ModelProgress } from "./protocol.ts";
+export type { Answered, FileSource, Loaded, ModelProgress, OwnState } from "./protocol.ts";
 
 /** Bytes, a file, or an address as seen from the page. */
 export type Given = Uint8Array | Blob | string;
@@ -15,8 +15,8 @@ const GONE: Failure = {
 };
 
 /**
- * A model in a worker of its own, with its map. One answer at a time: a second one while one runs fails as "busy". Every
- * promise settles; errors are `FailureError`s with a `failure.kind`.
+ * A model in a worker of its own, with its map, which the browser keeps if it can. One answer at a time: a second one while one
+ * runs fails as "busy". Every promise settles; errors are `FailureError`s with a `failure.kind`.
  */
 export class Model {
   readonly #client: Client<ModelApi, ModelProgress>;
@@ -40,17 +40,28 @@ export class Model {
   }
 
   /** A trusted map becomes the own one: it answers, and takes the answers. Others only draft. */
-  attach(map: Given, trusted: boolean): Promise<void> {
+  attach(map: Given, trusted: boolean): Promise<OwnState> {
     return this.#client.call("attach", [this.#source(map), trusted]);
   }
 
-  detach(): Promise<void> {
+  /** Leaves all maps but the one that the browser keeps for this model. */
+  detach(): Promise<OwnState> {
     return this.#client.call("detach", []);
   }
 
-  /** The own map's file, with all answers. */
-  mapBytes(): Promise<Uint8Array> {
-    return this.#client.call("mapBytes", []);
+  /** Where the own map is, and what it holds; not while an answer is made. */
+  own(): Promise<OwnState> {
+    return this.#client.call("own", []);
+  }
+
+  /** The own map's file, with all answers; or a damaged one that was set aside. */
+  mapBytes(aside?: string): Promise<Uint8Array> {
+    return this.#client.call("mapBytes", aside === undefined ? [] : [aside]);
+  }
+
+  /** Removes what the browser keeps for this model. */
+  forget(): Promise<OwnState> {
+    return this.#client.call("forget", []);
   }
 
   /**
@@ -100,11 +111,17 @@ export class Model {
   /** Frees the device and everything else. The next `load` starts anew. */
   async dispose(): Promise<void> {
     this.abort();
+    if (!this.#client.alive) return;
     try {
       await this.#client.call("dispose", []);
     } finally {
       this.#client.close();
     }
+  }
+
+  /** The same at once, whatever is under way: for a page that goes, whose worker may be frozen before it hears of anything. */
+  close(): void {
+    this.#client.close();
   }
 
   #source(given: Given): FileSource {

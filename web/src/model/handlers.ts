@@ -1,17 +1,32 @@
-import type { LoadOptions, ModelSource, Runner, Turn } from "mrail-gpu";
+import type { Digest, LoadOptions, ModelSource, repairMap, Runner, Turn } from "mrail-gpu";
 import { asFailure, FailureError } from "../failure.ts";
 import { fetchFile, MAP } from "../worker/fetch-file.ts";
 import { breathe, type Call, type Handlers } from "../worker/serve.ts";
 import { fetchModel, forget, requireModel, type Fetched } from "./fetch-model.ts";
+import { mapName, modelHash } from "./identity.ts";
+import { OwnMap } from "./own-map.ts";
 import type { FileSource, Loaded, ModelApi, ModelProgress } from "./protocol.ts";
 
-type RunnerClass = typeof Runner;
+/** What is used of the package. */
+export interface Library {
+  Runner: typeof Runner;
+  Digest: typeof Digest;
+  repairMap: typeof repairMap;
+}
+
+/** What is loaded. */
+interface Current {
+  runner: Runner;
+  own: OwnMap;
+}
 
 /** The calls of the protocol over one runner. `library` is awaited by each, so that a failure to load reaches every caller. */
-export function handlers(library: () => Promise<RunnerClass>): Handlers<ModelApi, ModelProgress> {
-  let current: Runner | undefined;
+export function handlers(library: () => Promise<Library>): Handlers<ModelApi, ModelProgress> {
+  let current: Current | undefined;
 
-  const held = (): Runner => {
+  const held = async (): Promise<Current> => {
+    // An answer may be on its way out.
+    await stopping;
     if (current === undefined) throw new FailureError({ kind: "no-model", message: "No model is loaded.", advice: "Load one first." });
     return current;
   };
@@ -19,13 +34,14 @@ export function handlers(library: () => Promise<RunnerClass>): Handlers<ModelApi
   const drop = async (): Promise<void> => {
     const before = current;
     current = undefined;
-    await before?.dispose();
-    before?.free();
+    await before?.runner.dispose();
+    before?.own.close();
+    before?.runner.free();
   };
 
   const run = async (source: ModelSource, options: LoadOptions, call: Call<ModelProgress>): Promise<Runner> => {
-    const Class = await library();
-    return Class.load(source, options, (progress) => {
+    const { Runner } = await library();
+    return Runner.load(source, options, (progress) => {
       // What is thrown here ends the loading.
       call.signal.throwIfAborted();
       call.progress(progress);
@@ -35,32 +51,51 @@ export function handlers(library: () => Promise<RunnerClass>): Handlers<ModelApi
   const load = async (call: Call<ModelProgress>, source: FileSource, options: LoadOptions): Promise<Loaded> => {
     // Two models at once may not fit.
     await drop();
-    const { runner, cache } = await (async () => {
-      if ("bytes" in source) return { runner: await run(source.bytes, options, call), cache: undefined };
-      if ("file" in source) return { runner: await fromBlob(source.file, source.name, options, call, run), cache: undefined };
+    const { runner, file, cache } = await (async () => {
+      if ("bytes" in source) return { runner: await run(source.bytes, options, call), file: source.bytes, cache: undefined };
+      if ("file" in source) return { runner: await fromBlob(source.file, source.name, options, call, run), file: source.file, cache: undefined };
       return fromNetwork(source.url, source.name, options, call, run);
     })();
-    if (call.signal.aborted) {
-      await runner.dispose();
+    let own: OwnMap | undefined;
+    try {
+      own = await ownMap(runner, file, call, await library());
       call.signal.throwIfAborted();
+    } catch (thrown) {
+      await runner.dispose();
+      own?.close();
+      throw thrown;
     }
     await drop();
-    current = runner;
-    return { ...runner.info(), file: source.name, ...(cache && { cache }) };
+    current = { runner, own };
+    return { ...runner.info(), file: source.name, ...(cache && { cache }), own: own.state() };
   };
 
   return {
     load,
     attach: async (call, source, trusted) => {
-      const runner = held();
+      const { runner, own } = await held();
       runner.attach(await mapBytes(source, call), trusted);
+      if (trusted) own.replaced();
+      return own.state();
     },
-    detach: () => held().detach(),
-    mapBytes: () => held().mapBytes(),
+    detach: async () => {
+      const { runner, own } = await held();
+      runner.detach();
+      await own.attach();
+      return own.state();
+    },
+    own: async () => (await held()).own.state(),
+    mapBytes: async (_, aside) => {
+      const { runner, own } = await held();
+      return aside === undefined ? runner.mapBytes() : own.asideBytes(aside);
+    },
+    forget: async () => {
+      const { own } = await held();
+      await own.forget();
+      return own.state();
+    },
     generate: async (call, prompt, options) => {
-      const runner = held();
-      // The one before may be on its way out.
-      if (stopping) await stopping;
+      const { runner } = await held();
       const start = performance.now();
       const turn = runner.generate(prompt, options);
       const aborted = (): void => void stop(turn);
@@ -99,11 +134,23 @@ async function fromBlob(blob: Blob, name: string, options: LoadOptions, call: Ca
   return run(ranges(blob), options, call);
 }
 
-async function fromNetwork(url: string, name: string, options: LoadOptions, call: Call<ModelProgress>, run: Run): Promise<{ runner: Runner; cache: Fetched["cache"] }> {
+/** The map that this browser keeps for a model. */
+async function ownMap(runner: Runner, file: Uint8Array | Blob, call: Call<ModelProgress>, { Digest, repairMap }: Library): Promise<OwnMap> {
+  const digest = new Digest();
+  try {
+    const own = new OwnMap(runner, repairMap, mapName(await modelHash(file, digest, call), runner.info().numerics));
+    await own.attach();
+    return own;
+  } finally {
+    digest.free();
+  }
+}
+
+async function fromNetwork(url: string, name: string, options: LoadOptions, call: Call<ModelProgress>, run: Run): Promise<{ runner: Runner; file: Blob; cache: Fetched["cache"] }> {
   const download = { signal: call.signal, progress: (at: { done: number; total?: number }) => call.progress({ stage: "download", ...at }) };
   const { blob, cache } = await fetchModel(url, name, download);
   try {
-    return { runner: await fromBlob(blob, name, options, call, run), cache };
+    return { runner: await fromBlob(blob, name, options, call, run), file: blob, cache };
   } catch (thrown) {
     const { kind } = asFailure(thrown);
     if (cache === "none" || (kind !== "not-a-model" && kind !== "read")) throw thrown;
@@ -111,7 +158,7 @@ async function fromNetwork(url: string, name: string, options: LoadOptions, call
     await forget(url);
     if (cache === "stored") throw thrown;
     const again = await fetchModel(url, name, download);
-    return { runner: await fromBlob(again.blob, name, options, call, run), cache: again.cache };
+    return { runner: await fromBlob(again.blob, name, options, call, run), file: again.blob, cache: again.cache };
   }
 }
 

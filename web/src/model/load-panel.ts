@@ -59,7 +59,7 @@ export class LoadPanel {
     }
     const { done, total } = progress;
     if (total !== undefined && total > 0) [this.#bar.max, this.#bar.value] = [total, done];
-    const verb = progress.stage === "download" ? "Downloaded" : "Weights:";
+    const verb = VERBS[progress.stage];
     replace(this.#text, total === undefined ? `${verb} ${formatBytes(done)}` : `${verb} ${formatBytes(done)} of ${formatBytes(total)} (${formatShare(done, total)})`);
   }
 
@@ -87,6 +87,8 @@ export class LoadPanel {
     replace(this.element, h("h2", { id: "model-head" }, "Model"), ...children);
   }
 }
+
+const VERBS = { download: "Downloaded", weights: "Weights:", identity: "Looking for its map:" };
 
 const CACHE = {
   hit: "from this browser’s cache",

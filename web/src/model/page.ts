@@ -27,8 +27,9 @@ export class Page {
     this.#load = new LoadPanel((given) => settle(this.#loadModel(given)), () => settle(this.#dispose()));
     this.#map = new MapPanel({
       attach: (given, trusted) => settle(this.#attach(given, trusted)),
-      detach: () => settle(this.#model.detach().then(() => this.#map.detached())),
-      save: () => settle(this.#save()),
+      detach: () => settle(this.#detach()),
+      save: (aside) => settle(this.#save(aside)),
+      forget: () => settle(this.#model.forget().then((own) => this.#map.show(own))),
     });
     this.#ask = new AskForm(
       (prompt, options) => settle(this.#answer(prompt, options)),
@@ -44,7 +45,12 @@ export class Page {
         h("div", { className: "model-main" }, this.#ask.element, this.#answers),
       ),
     );
-    addEventListener("pagehide", () => void this.#model.dispose().catch(() => {}));
+    // A page that the browser keeps for the way back must not keep the map's file.
+    addEventListener("pagehide", () => {
+      this.#model.close();
+      this.#unloaded();
+    });
+    addEventListener("pageshow", ({ persisted }) => persisted && settle(this.#route()));
     settle(this.#route());
   }
 
@@ -65,7 +71,7 @@ export class Page {
     try {
       const loaded = await this.#model.load(given, { backend: this.#load.backend, progress: (at) => this.#load.show(at), signal: stop.signal });
       this.#load.loaded(loaded);
-      this.#map.enable(true);
+      this.#map.show(loaded.own);
       this.#ask.enable(true);
     } catch (thrown) {
       this.#load.empty();
@@ -83,21 +89,27 @@ export class Page {
 
   #unloaded(): void {
     this.#load.empty();
-    this.#map.detached();
-    this.#map.enable(false);
+    this.#map.empty();
     this.#ask.enable(false);
   }
 
   async #attach(given: Given, trusted: boolean): Promise<void> {
     replace(this.#messages);
-    await this.#model.attach(given, trusted);
+    const own = await this.#model.attach(given, trusted);
     this.#map.attached(typeof given === "string" ? given : given instanceof File ? given.name : "a map", trusted);
+    this.#map.show(own);
   }
 
-  async #save(): Promise<void> {
-    const bytes = await this.#model.mapBytes();
+  async #detach(): Promise<void> {
+    const own = await this.#model.detach();
+    this.#map.detached();
+    this.#map.show(own);
+  }
+
+  async #save(aside?: string): Promise<void> {
+    const bytes = await this.#model.mapBytes(aside);
     const url = URL.createObjectURL(new Blob([bytes as Uint8Array<ArrayBuffer>]));
-    h("a", { href: url, download: "answers.mrail" }).click();
+    h("a", { href: url, download: aside === undefined ? "answers.mrail" : "damaged.mrail" }).click();
     setTimeout(() => URL.revokeObjectURL(url), 1000);
   }
 
@@ -111,6 +123,7 @@ export class Page {
       let next = await chunks.next();
       for (; !next.done; next = await chunks.next()) view.add(next.value);
       view.end(next.value);
+      this.#map.show(await this.#model.own());
     } catch (thrown) {
       view.end(undefined);
       throw thrown;

@@ -1,17 +1,17 @@
 /** The model's worker: the model, its map and everything that takes time. The page only draws. */
-import init, { Runner } from "mrail-gpu";
+import init, { Digest, repairMap, Runner } from "mrail-gpu";
 import { FailureError } from "../failure.ts";
 import type { Reply, Request } from "../protocol.ts";
 import { serve } from "../worker/serve.ts";
-import { handlers } from "./handlers.ts";
+import { handlers, type Library } from "./handlers.ts";
 import type { ModelApi, ModelProgress } from "./protocol.ts";
 
-let loading: Promise<typeof Runner> | undefined;
+let loading: Promise<Library> | undefined;
 
 /** Loaded once; a failure is forgotten, so that the next call tries again. */
-function library(): Promise<typeof Runner> {
+function library(): Promise<Library> {
   loading ??= init().then(
-    () => Runner,
+    () => ({ Runner, Digest, repairMap }),
     (thrown: unknown) => {
       loading = undefined;
       const why = thrown instanceof Error ? thrown.message : String(thrown);

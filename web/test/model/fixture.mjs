@@ -5,17 +5,21 @@ import { executable, FLAGS } from "../e2e/browser.mjs";
 
 const PACKAGE = fileURLToPath(new URL("../../../gpu/wasm/pkg/", import.meta.url));
 
-/** The file of a tiny model of random numbers, made by the package itself. */
-export async function seededModel() {
+/** The file of a tiny model of random numbers, made by the package itself. Other seeds give other models. */
+export async function seededModel(seed) {
   const { default: init, seededModel } = await import(`${PACKAGE}mrail_gpu_wasm.js`);
   await init({ module_or_path: readFileSync(`${PACKAGE}mrail_gpu_wasm_bg.wasm`) });
-  return Buffer.from(seededModel());
+  return Buffer.from(seededModel(seed));
 }
+
+/** A host that is this computer, and that browsers do not trust as they do 127.0.0.1. */
+export const PLAIN_HOST = "plain.test";
 
 /** A browser with WebGPU, in software. */
 export function launchWithGpu() {
   const flags = FLAGS.filter((flag) => flag !== "--disable-gpu");
-  return chromium.launch({ executablePath: executable(), headless: true, args: [...flags, "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"] });
+  const own = ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", `--host-resolver-rules=MAP ${PLAIN_HOST} 127.0.0.1`];
+  return chromium.launch({ executablePath: executable(), headless: true, args: [...flags, ...own] });
 }
 
 /** Waits until a model is loaded, or fails with what the page says. */

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { bytes } from "../e2e/fixture.mjs";
 import { serve } from "../e2e/server.mjs";
-import { answer, launchWithGpu, loaded, seededModel } from "./fixture.mjs";
+import { answer, launchWithGpu, loaded, PLAIN_HOST, seededModel } from "./fixture.mjs";
 
 let browser;
 let server;
@@ -62,8 +62,11 @@ for (const backend of ["GPU", "Processor"]) {
     assert.deepEqual(known.origins, ["map"]);
     assert.equal(known.stats.evaluated, "0 tokens");
     // The map goes to another page, and answers there.
-    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save the own map" }).click()]);
+    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save a copy" }).click()]);
     const map = await download.path();
+    await page.getByRole("button", { name: "Forget …" }).click();
+    await page.getByRole("button", { name: "Forget for good" }).click();
+    await page.locator(".map-size", { hasText: "0 runs" }).waitFor();
     await page.getByRole("button", { name: "Unload" }).click();
     await page.locator('input[accept=".gguf"]').setInputFiles({ name: "tiny.gguf", mimeType: "", buffer: model });
     await loaded(page);
@@ -72,6 +75,15 @@ for (const backend of ["GPU", "Processor"]) {
     const foreign = await answer(page, "the hen");
     assert.equal(foreign.text, plain.text);
     assert.ok(foreign.origins.includes("draft") && !foreign.origins.includes("map"), foreign.origins.join());
+    // Trusted, it answers in place of the one that the browser keeps, until it is left.
+    await page.getByRole("switch").check();
+    await page.locator('input[accept=".mrail"]').setInputFiles(map);
+    await page.locator(".map-notes", { hasText: "An attached map" }).waitFor();
+    assert.deepEqual((await answer(page, "the hen", { maxNew: 8 })).origins, ["map"]);
+    assert.ok(await page.getByRole("button", { name: "Forget …" }).isHidden());
+    await page.getByRole("button", { name: "Leave all maps" }).click();
+    await page.locator(".map-file", { hasText: "kept in this browser" }).waitFor();
+    assert.equal((await answer(page, "the hen")).stats.evaluated, "0 tokens");
     assert.deepEqual(page.faults, []);
   });
 }
@@ -133,6 +145,18 @@ test("an answer can be stopped, and the next one is whole", async () => {
   assert.equal(await page.locator(".answer-card [role='status']").first().innerText(), "Stopped.");
   const plain = await answer(page, "the hen", { draft: 0, useMap: false });
   assert.equal((await answer(page, "the hen", { useMap: false })).text, plain.text);
+});
+
+test("where a browser trusts the address with nothing, answers are in memory, and the page says so", async () => {
+  const page = await open();
+  await page.goto(`${server.url.replace("127.0.0.1", PLAIN_HOST)}model.html?model=tiny.gguf`);
+  await loaded(page);
+  assert.match(await page.locator(".map-notes").innerText(), /has no files for pages/);
+  assert.equal((await answer(page, "the hen")).origins.at(-1), "model");
+  assert.deepEqual((await answer(page, "the hen")).origins, ["map"]);
+  assert.match(await page.locator(".map-file").innerText(), /^in memory\s+1 run,/);
+  assert.ok(await page.getByRole("button", { name: "Forget …" }).isHidden());
+  assert.deepEqual(page.faults, []);
 });
 
 test("no header is needed, nothing comes from elsewhere, and a phone shows all of it", async () => {

@@ -98,4 +98,15 @@ describe("a model", () => {
     expect(ended()).toBe(true);
     expect(await it.load(Uint8Array.of(1))).toEqual({ file: "x" });
   });
+
+  it("is gone at once when its page goes, whatever it does, and a new one is not made for that", async () => {
+    let made = 0;
+    const { model: it, ended } = model({ load: () => (made++, new Promise(() => {})) });
+    const loading = it.load(Uint8Array.of(1)).catch((thrown: unknown) => (thrown as FailureError).failure.kind);
+    await new Promise((resolve) => setTimeout(resolve));
+    it.close();
+    expect([await loading, ended()]).toEqual(["cancelled", true]);
+    await it.dispose();
+    expect(made).toBe(1);
+  });
 });

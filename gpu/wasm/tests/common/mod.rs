@@ -25,7 +25,7 @@ pub(crate) async fn open(loading: Promise) -> Result<Runner, JsValue> {
 }
 
 pub(crate) fn attach(runner: &Runner, map: &Uint8Array, trusted: bool) -> Result<(), Error> {
-    runner.attach(map, &trusted.into())
+    runner.attach(map, &trusted.into(), &JsValue::UNDEFINED)
 }
 
 /// An answer, put together.
