@@ -233,3 +233,49 @@ fn another_token_or_logit_would_be_seen() {
     assert_eq!(seen.others[0].to_string(), "at step 0 3, not 7, whose margin is 0.5");
     assert_eq!((seen.others.len(), seen.largest), (1, 0.25));
 }
+
+/// The demo's sample map: this crate's own answers.
+fn sample() -> Vec<(Vec<u32>, Vec<u32>)> {
+    let bytes = include_bytes!("../../tests/data/maps/smollm2-coding.mrail");
+    let map = mrail::Map::open(&bytes[..], mrail::Options::default()).expect("a map");
+    assert_eq!((map.tail(), map.problems().len()), (mrail::tail::Tail::None, 0));
+    let run = |run| {
+        let Some(mrail::map::Run::Session(session)) = map.run(run) else { panic!("run {run} is no session") };
+        let tokens: Vec<u32> = session.tokens.iter().collect();
+        let (context, answer) = tokens.split_at(session.gen_start as usize);
+        (context.to_vec(), answer.to_vec())
+    };
+    (0..map.len()).map(run).collect()
+}
+
+#[test]
+fn the_sample_map_is_whole_and_says_who_wrote_it() {
+    let runs = sample();
+    assert_eq!(runs.len(), 198);
+    for (context, answer) in &runs {
+        assert!(context.len() > 20 && (answer.len() == 128 || answer.last() == Some(&2)), "{context:?}");
+    }
+    let of: Value = serde_json::from_str(include_str!("../../tests/data/maps/smollm2-coding.json")).expect("JSON");
+    assert_eq!(of["model"]["blake2b"], "0ba7c6f9687296f4fc087aa1cc1a2428");
+    assert_eq!((&of["numerics"]["arithmetic"], &of["numerics"]["kv"]), (&"f32".into(), &"f16".into()));
+}
+
+#[test]
+#[ignore = "needs a model of 98 MB: MRAIL_MODEL=<SmolLM2-135M-Instruct.Q4_1.gguf>"]
+fn the_sample_map_says_what_the_model_does() {
+    pollster::block_on(async {
+        let (mut source, model, setups) = file(Storage::F16);
+        let options = cpu::Options::default();
+        let mut model = CpuModel::load(&mut source, &model, setups, options, |_| ()).expect("memory");
+        let (_, steps) = part();
+        let each = if steps == 48 { 1 } else { 40 };
+        for (number, (context, answer)) in sample().iter().enumerate().step_by(each) {
+            model.clear().await.expect("an empty state");
+            let mut choice = model.extend(context).await.expect("a context");
+            for (at, token) in answer.iter().take(steps).enumerate() {
+                assert_eq!(choice, *token, "token {at} of run {number}");
+                choice = model.extend(&[choice]).await.expect("a token");
+            }
+        }
+    });
+}

@@ -14,7 +14,7 @@ use crate::shell::Failure;
 const PORT: u16 = 4173;
 
 /// The page opens this map by itself.
-const SAMPLE: &str = "?url=maps/coding.mrail";
+const SAMPLE: &str = "?url=maps/smollm2-coding.mrail";
 
 /// Builds, serves and opens the page; returns when the server ends.
 pub(crate) fn run(project: &Project, port: Option<u16>, open: bool) -> Result<(), Failure> {

@@ -251,6 +251,14 @@ pub(crate) fn chromium(project: &Project) -> Option<std::path::PathBuf> {
     project.program(&["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"])
 }
 
+/// The software device that Chromium has for Vulkan. What is called chromium may be a script beside the folder of the browser.
+pub(crate) fn swiftshader(project: &Project) -> Option<std::path::PathBuf> {
+    let program = chromium(project)?.canonicalize().ok()?;
+    let folder = program.parent()?;
+    let folders = [folder.to_path_buf(), folder.join("../lib/chromium")];
+    folders.into_iter().map(|folder| folder.join("vk_swiftshader_icd.json")).find(|file| file.exists())
+}
+
 /// Is there a Vulkan loader, and a driver for it to load? Whether the driver finds a device is for the tests to say.
 fn vulkan() -> bool {
     if cfg!(target_os = "macos") {

@@ -98,6 +98,8 @@ pub(crate) const STEPS: &[Step] = &[
     Step::new("rust", "the workspace's tests, with the command line's", native),
     Step::new("gpu", "the tests of what computes on a GPU, natively", gpu).needs(&[Need::Vulkan]),
     Step::new("model", "SmolLM2 chooses what exact arithmetic does, whatever is drafted", real_model).needs(REAL_MODEL),
+    Step::new("model-swiftshader", "SmolLM2 beside exact arithmetic on Chromium's software device", swiftshader)
+        .needs(&[Need::Vulkan, Need::Reference, Need::Model, Need::Chromium]),
     Step::new("vectors", "the reference's stored vectors as Rust tests, optimised", vectors),
     Step::new("doc", "the documentation of core and gpu builds without a warning", doc),
     Step::new("bench", "core's benchmarks compile; clippy has checked those of gpu", bench),
@@ -196,6 +198,18 @@ fn real_model(run: &Run) -> Result<Outcome, Failure> {
         tests.args("-- --ignored")
     };
     tests_passed(on_vulkan(run, tests))
+}
+
+/// Chromium brings a second software device, whose compiler shares nothing with Mesa's.
+fn swiftshader(run: &Run) -> Result<Outcome, Failure> {
+    let Some(driver) = setup::swiftshader(run.project) else {
+        return Ok(Outcome::NotHere("this Chromium has no SwiftShader for Vulkan beside it"));
+    };
+    let tests = cargo(run, "test -p mrail-gpu --test smollm2").args(if run.full { "--release" } else { "" });
+    let tests = tests.args("-- --ignored --nocapture --test-threads 1").args(if run.full { "in_f" } else { "in_f32" });
+    let tests = tests.env("MRAIL_MODEL", model::path(run.project)).env("MRAIL_ADAPTER", "SwiftShader");
+    // Loaders older and newer than 2022 ask for different names.
+    tests_passed(on_vulkan(run, tests.env("VK_ICD_FILENAMES", &driver).env("VK_DRIVER_FILES", &driver)))
 }
 
 fn gpu_native(run: &Run, args: &str) -> Result<Outcome, Failure> {

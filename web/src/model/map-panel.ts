@@ -39,7 +39,7 @@ export class MapPanel {
       this.#notes,
       h("div", { className: "actions" }, h("button", { type: "button", className: "button", onclick: () => save() }, "Save a copy"), this.#forget.button, this.#detach),
       this.#forget.element,
-      filePicker({ id: "map-address", accept: ".mrail", choose: "Attach a map …", placeholder: "maps/coding.mrail", take: (given) => attach(given, trust.checked) }),
+      filePicker({ id: "map-address", accept: ".mrail", choose: "Attach a map …", placeholder: "maps/smollm2-coding.mrail", take: (given) => attach(given, trust.checked) }),
       h("label", { className: "switch-line" }, trust, h("span", {}, "Its answers are this model’s own")),
       h("p", { id: "map-trust", className: "quiet" }, "Trusted, it becomes the model’s own map and answers. Otherwise it only drafts, and the model checks every token."),
     );
