@@ -13,7 +13,10 @@ const found = createRequire(join(folder, "package.json")).resolve("node-llama-cp
 const { getLlama } = await import(pathToFileURL(found).href);
 
 const llama = await getLlama({ gpu: backend === "cpu" ? false : backend, build: "never", progressLogs: false });
-const model = await llama.loadModel({ modelPath });
+const devices = await llama.getGpuDeviceNames();
+// It would go on without a word, on the processor.
+if (backend !== "cpu" && devices.length === 0) throw new Error(`llama.cpp finds no device for ${backend}`);
+const model = await llama.loadModel({ modelPath, gpuLayers: backend === "cpu" ? 0 : "max" });
 const threads = llama.cpuMathCores;
 const context = await model.createContext({ contextSize: 1024, batchSize: 512, threads });
 const sequence = context.getSequence();
@@ -33,7 +36,7 @@ async function round() {
     return { read: (prompt.length - 1) / (read - start) * 1e3, decode: tokens / (end - read) * 1e3, tokens };
 }
 
-say({ backend: llama.gpu || "cpu", devices: await llama.getGpuDeviceNames(), threads });
+say({ backend: llama.gpu || "cpu", devices, threads });
 for await (const _ of createInterface({ input: process.stdin })) {
     say(await round());
 }

@@ -80,11 +80,12 @@ impl<T: Task> pulp::WithSimd for Vectorised<T> {
 /// Does something with the best vector instructions that the machine has. None of them fuses a * b + c: the compiler does not where
 /// it was not told to.
 pub(crate) fn vectorised<T: Task>(task: T) -> T::Output {
-    let found = pulp::Arch::new();
+    // By name: pulp finds 16 lanes on some machines where any crate asks it to, and never finds the older 4.
     #[cfg(target_arch = "x86_64")]
-    if let (pulp::Arch::Scalar, Some(simd)) = (found, pulp::x86::V2::try_new()) {
-        // It is never found by itself.
+    if let Some(simd) = pulp::x86::V3::try_new() {
+        return pulp::Simd::vectorize(simd, Vectorised(task));
+    } else if let Some(simd) = pulp::x86::V2::try_new() {
         return pulp::Simd::vectorize(simd, Vectorised(task));
     }
-    found.dispatch(Vectorised(task))
+    pulp::Arch::new().dispatch(Vectorised(task))
 }

@@ -7,7 +7,7 @@ use mrail_gpu::attention::{LayerSetup, Tree};
 use mrail_gpu::decode::{self, AnchorRule, Decoder, Engine, State};
 use mrail_gpu::device::Gpu;
 use mrail_gpu::model::cpu::{self, CpuModel};
-use mrail_gpu::model::device::{DeviceModel, Fetch, Options, RunError, Shape, self_test};
+use mrail_gpu::model::device::{DeviceModel, Fetch, Options, RunError, Shape, Tested, self_test};
 use mrail_gpu::model::gguf::Header;
 use mrail_gpu::model::quant::Element;
 use mrail_gpu::model::seeded::Seeded;
@@ -217,7 +217,14 @@ device_tests! {
         let usual = Options::of(&gpu);
         let found = self_test(&gpu, usual).await?;
         if gpu.info().software {
-            assert_eq!(found, usual, "software computes alike in all kernels");
+            let wanted = Tested { options: usual, as_on_cpu: true };
+            assert_eq!(found, wanted, "software computes alike in all kernels, and as the CPU does");
+            assert_eq!(found.arithmetic(&gpu), "f32");
+        }
+        let other = Tested { as_on_cpu: false, ..found };
+        assert_eq!(other.arithmetic(&gpu), format!("f32 of {}", gpu.info()));
+        if !found.as_on_cpu {
+            common::harness::report(&format!("{} rounds in its own way", gpu.info()));
         }
         Ok(())
     }

@@ -155,9 +155,9 @@ pub(crate) struct Saying {
     /// Tokens of an answer at most
     #[arg(long, value_name = "N", default_value_t = 256)]
     pub(crate) max_new: usize,
-    /// Tokens drafted for a pass; `off` drafts nothing
-    #[arg(long, value_name = "N|off", default_value = "8", value_parser = draft)]
-    pub(crate) draft: usize,
+    /// Tokens drafted for a pass; `off` drafts nothing [default: 8 on a GPU, 3 on a processor]
+    #[arg(long, value_name = "N|off", value_parser = draft)]
+    pub(crate) draft: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,7 +207,7 @@ mod tests {
         assert!(cli.command.is_none());
         let every = NonZeroUsize::new(64);
         assert_eq!(anchors(&ask.anchor), AnchorRule { prompt: true, every, shared: None });
-        assert_eq!(ask.saying.draft, 0);
+        assert_eq!(ask.saying.draft, Some(0));
         let refused = |args: &[&str]| Cli::try_parse_from([&["mrail-decode"], args].concat()).is_err();
         assert!(refused(&["--model", "m", "--anchor", "every=0"]));
         assert!(refused(&["--model", "m", "--draft", "-1"]));

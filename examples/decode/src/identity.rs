@@ -33,16 +33,21 @@ impl Identity {
         let kv = if args.kv == Kv::F32 { "f32" } else { "f16" };
         let value = json!({
             "model": { "name": name, "bytes": bytes, "blake2b": hash },
-            "numerics": { "arithmetic": "f32", "kv": kv, "memory": memory },
+            "numerics": { "arithmetic": null, "kv": kv, "memory": memory },
         });
         Ok(Self { value })
+    }
+
+    /// Says how the device rounds that runs the model, once that is known.
+    pub(crate) fn computed_in(&mut self, arithmetic: &str) {
+        self.value["numerics"]["arithmetic"] = arithmetic.into();
     }
 
     pub(crate) fn path(map: &Path) -> PathBuf {
         map.with_extension("json")
     }
 
-    /// Is the map one of these? Where nothing says whose it is, it is.
+    /// Is the map one of these, as far as that is known yet? Where nothing says whose it is, it is.
     pub(crate) fn check(&self, map: &Path) -> Result<()> {
         let path = Self::path(map);
         let text = match std::fs::read(&path) {
@@ -58,7 +63,7 @@ impl Identity {
             ("another memory", "/numerics/memory", "memory"),
         ] {
             let [theirs, ours] = [&there, &self.value].map(|value| value.pointer(key).unwrap_or(&Value::Null));
-            if theirs != ours {
+            if !ours.is_null() && theirs != ours {
                 let told = format!(
                     "holds answers of {whose} ({what}: {theirs}, and not {ours}, says {}); give it as --foreign, to draft only",
                     path.display()

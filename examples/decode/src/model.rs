@@ -34,6 +34,10 @@ pub(crate) struct Loaded {
     pub(crate) name: String,
     /// What runs it, in words.
     pub(crate) adapter: String,
+    /// How it rounds: all that do so alike have one name.
+    pub(crate) arithmetic: String,
+    /// Whether it is a processor, by itself or in a GPU's place.
+    pub(crate) is_processor: bool,
     /// The longest context whose answer is that of native attention; none where every answer is.
     pub(crate) exact_until: Option<u64>,
     pub(crate) has_carriers: bool,
@@ -70,7 +74,7 @@ pub(crate) fn load(args: &EngineArgs) -> Result<Loaded> {
     let name = name.unwrap_or_else(|| path.file_name().unwrap_or_default().to_string_lossy().into_owned());
 
     let layers = layers(args, &model)?;
-    let (engine, adapter) = engine(args, &mut source, &model, &layers)?;
+    let (engine, Place { adapter, arithmetic, is_processor }) = engine(args, &mut source, &model, &layers)?;
     let exact_until = layers.iter().filter_map(|layer| layer.config.exact_until()).min();
     Ok(Loaded {
         engine: Some(engine),
@@ -80,6 +84,8 @@ pub(crate) fn load(args: &EngineArgs) -> Result<Loaded> {
         chat: Chat::from_header(&header),
         name,
         adapter,
+        arithmetic,
+        is_processor,
         exact_until,
         load: started.elapsed(),
     })
@@ -110,6 +116,15 @@ fn carriers(path: &Path, model: &Model) -> Result<Vec<Carrier>> {
     params::read(&bytes, &shapes).map_err(|error| Failure::unreadable(path)(&error))
 }
 
+/// What runs a model.
+struct Place {
+    /// In words.
+    adapter: String,
+    /// The name of its numerics.
+    arithmetic: String,
+    is_processor: bool,
+}
+
 /// Loads the model on the device that was asked for, and says what that is. By itself it takes a GPU, and the CPU where there is
 /// none: software that stands for a GPU is slower than the CPU without it.
 fn engine(
@@ -117,7 +132,7 @@ fn engine(
     source: &mut Seekable<File>,
     model: &Model,
     layers: &[LayerSetup],
-) -> Result<(AnyEngine, String)> {
+) -> Result<(AnyEngine, Place)> {
     let wanted = match args.backend {
         Backend::Cpu => None,
         Backend::Gpu => Some(Software::Last),
@@ -128,10 +143,11 @@ fn engine(
     match gpu {
         Some(Ok(gpu)) => {
             let gpu = Rc::new(gpu);
-            let name = gpu.info().to_string();
+            let (name, is_processor) = (gpu.info().to_string(), gpu.info().software);
             let loaded = pollster::block_on(on_device(gpu, source, model, layers));
-            let engine = loaded.map_err(|error| Failure::new(Exit::Engine, format!("{name}: {error}")))?;
-            return Ok((Either::A(engine), name));
+            let loaded = loaded.map_err(|error| Failure::new(Exit::Engine, format!("{name}: {error}")))?;
+            let (engine, arithmetic) = loaded;
+            return Ok((Either::A(engine), Place { adapter: name, arithmetic, is_processor }));
         }
         Some(Err(error)) if args.backend == Backend::Gpu => return Err(Failure::new(Exit::Engine, error)),
         _ => {}
@@ -143,22 +159,25 @@ fn engine(
     });
     let engine = loaded.map_err(|error| Failure::new(Exit::Engine, error))?;
     let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    Ok((Either::B(engine), format!("CPU, {}", count(threads, "thread"))))
+    let place =
+        Place { adapter: format!("CPU, {}", count(threads, "thread")), arithmetic: "f32".into(), is_processor: true };
+    Ok((Either::B(engine), place))
 }
 
 /// Says what memory is needed before a byte of weights is read, sees that the device computes as it should, tries the shapes of
-/// products out, and loads.
+/// products out, and loads. Returns the arithmetic's name, too.
 async fn on_device(
     gpu: Rc<Gpu>,
     source: &mut Seekable<File>,
     model: &Model,
     layers: &[LayerSetup],
-) -> std::result::Result<DeviceModel, RunError> {
+) -> std::result::Result<(DeviceModel, String), RunError> {
     let start = Instant::now();
     let (shapes, _) = tune(&gpu, || start.elapsed().as_secs_f64()).await?;
     let options =
         device::Options { shapes, capacity: model.config.context.min(MOST_NATIVE), ..device::Options::of(&gpu) };
-    let options = self_test(&gpu, options).await?;
+    let tested = self_test(&gpu, options).await?;
+    let (options, arithmetic) = (tested.options, tested.arithmetic(&gpu));
     let wanted = Wanted { rows: options.tree_rows, pass_rows: options.pass_rows, capacity: options.capacity };
     let needs = Needs::of(gpu.limits(), model, layers, wanted, options.shapes[0].fetch)?;
     let mut bar = Progress::new("loading", 0);
@@ -169,7 +188,7 @@ async fn on_device(
     });
     let mut engine = loaded.await?;
     engine.check_grouping().await?;
-    Ok(engine)
+    Ok((engine, arithmetic))
 }
 
 /// Tokens that a native cache is made for at most: it takes memory whether they come or not.

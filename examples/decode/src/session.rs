@@ -8,7 +8,7 @@ use crate::model::{AnyEngine, Loaded};
 use crate::output::warn;
 use crate::progress::Progress;
 use mrail::Map;
-use mrail_gpu::decode::{AnchorRule, DecodeError, Decoder, Options, Outcome, Step, Token};
+use mrail_gpu::decode::{AnchorRule, DecodeError, Decoder, Options, Outcome, Step, Token, usual_draft};
 use pollster::block_on;
 use std::time::{Duration, Instant};
 
@@ -35,7 +35,7 @@ impl Session {
         let engine = model.engine.take().ok_or_else(|| Failure::new(Exit::Engine, "the model is in use"))?;
         let options = Options {
             max_new: saying.max_new,
-            draft: saying.draft,
+            draft: saying.draft.unwrap_or(usual_draft(model.is_processor)),
             stops: model.tokenizer.stops().to_vec(),
             anchors: rule,
             ..Options::default()
@@ -65,7 +65,9 @@ impl Session {
 
     /// Makes the map of a file the own one.
     pub(crate) fn attach(&mut self, own: OwnMap) -> Result<()> {
-        let OwnMap { path, identity, map, file, new } = own;
+        let OwnMap { path, mut identity, map, file, new } = own;
+        identity.computed_in(&self.model.arithmetic);
+        identity.check(&path)?;
         let refused = |error: &dyn std::fmt::Display| Failure::of_file(Exit::Refused, &path, error);
         self.decoder.attach(map, Some(Box::new(file))).map_err(|error| refused(&error))?;
         if new {

@@ -28,13 +28,18 @@ impl Llama {
         let mut child = Command::new("node")
             .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/benches/llama.mjs"))
             .args([folder, model, backend, &ids.join(","), &tokens.to_string()])
+            // Software devices are left out, unless they are named.
+            .env("GGML_VK_VISIBLE_DEVICES", "0")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
         let (ask, told) = child.stdin.take().zip(child.stdout.take()).ok_or("no pipes to llama.cpp")?;
         let mut llama = Self { child, ask, told: BufReader::new(told), name: String::new() };
         let hello = llama.line()?;
-        llama.name = format!("llama.cpp, {} with {} threads", hello["backend"], hello["threads"]).replace('"', "");
+        llama.name = match hello["devices"][0].as_str() {
+            Some(device) => format!("llama.cpp, {device}"),
+            None => format!("llama.cpp, CPU, {} threads", hello["threads"]),
+        };
         Ok(llama)
     }
 

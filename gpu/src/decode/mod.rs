@@ -75,5 +75,5 @@ pub use either::Either;
 pub use engine::{Engine, State};
 pub use error::{AttachError, DecodeError, WriteFault};
 pub use journal::Journal;
-pub use options::{Accepted, AnchorRule, End, Options, Origin, Outcome, Stats, Step, Token};
+pub use options::{Accepted, AnchorRule, End, Options, Origin, Outcome, Stats, Step, Token, usual_draft};
 pub use turn::Turn;

@@ -20,6 +20,12 @@ pub struct Options {
     pub chunk: NonZeroUsize,
 }
 
+/// Nodes of a draft tree that pay, given a map: few where a row more costs nearly a row, on a processor (or software that stands
+/// for a GPU), more where the rows of a pass share what it fetches. The crate's README has the measurements.
+pub const fn usual_draft(on_processor: bool) -> usize {
+    if on_processor { 3 } else { 8 }
+}
+
 impl Default for Options {
     /// 256 tokens, no stop token, trees of 8 nodes, the map in use, no anchors.
     fn default() -> Self {

@@ -37,6 +37,11 @@ fn names() -> Vec<String> {
 }
 
 #[test]
+fn the_committed_log_is_of_a_whole_run() {
+    assert_eq!(is_whole(include_str!("../data/decoding/full.log"), &names()), Ok(()));
+}
+
+#[test]
 fn a_log_that_is_not_whole_is_told() {
     let names = names();
     assert!(names.len() > 240, "{}", names.len());

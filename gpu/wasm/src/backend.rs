@@ -67,6 +67,14 @@ impl Place {
         }
     }
 
+    /// Whether a processor computes, by itself or in a GPU's place.
+    pub(crate) fn is_processor(&self) -> bool {
+        match self {
+            Self::Gpu(gpu) => gpu.info().software,
+            Self::Cpu(_) => true,
+        }
+    }
+
     /// Frees what there is to free.
     pub(crate) fn destroy(&self) {
         if let Self::Gpu(gpu) = self {

@@ -14,7 +14,7 @@ use mrail_gpu::decode::{Decoder, Either};
 use mrail_gpu::device::Gpu;
 use mrail_gpu::model::Model;
 use mrail_gpu::model::cpu::{self, CpuModel};
-use mrail_gpu::model::device::{self, DeviceModel};
+use mrail_gpu::model::device::{self, DeviceModel, Tested};
 use mrail_gpu::model::gguf::{Header, Source};
 use mrail_gpu::model::load::Progress;
 use mrail_gpu::model::memory::{Fit, Needs};
@@ -75,8 +75,9 @@ impl Options {
         Ok(vec![LayerSetup::plain(config); model.config.layers as usize])
     }
 
-    fn numerics(&self) -> Numerics {
+    fn numerics(&self, arithmetic: &str) -> Numerics {
         Numerics {
+            arithmetic: arithmetic.into(),
             kv: if self.storage == Storage::F32 { "f32" } else { "f16" },
             memory: (!self.native).then_some((self.band, self.store)),
         }
@@ -165,12 +166,21 @@ async fn steps(file: &mut File, options: &Options, teller: &Teller) -> Result<Ru
         Place::Gpu(gpu) => on_gpu(file, &model, &setups, options, teller, gpu).await,
         Place::Cpu(_) => on_cpu(file, &model, &setups, options, teller, &place),
     };
-    let (engine, needs) = loaded.inspect_err(|_| place.destroy())?;
-    let facts = Facts::of(&header, &model, &setups, (&engine, needs), options.numerics(), file.size());
-    let mut decoder = Decoder::new(engine, setups);
+    let loaded = loaded.inspect_err(|_| place.destroy())?;
+    let numerics = options.numerics(&loaded.arithmetic);
+    let facts = Facts::of(&header, &model, &setups, &loaded, numerics, file.size());
+    let mut decoder = Decoder::new(loaded.engine, setups);
     // A new map has no token that could be none of the model's.
     decoder.attach(Map::create(), None).map_err(|error| Error::from(&error))?;
     Ok(Runner::new(decoder, text, place, facts))
+}
+
+/// Weights where they are used.
+pub(crate) struct Loaded {
+    pub(crate) engine: Brain,
+    pub(crate) needs: Needs,
+    /// How it rounds, by name.
+    arithmetic: String,
 }
 
 /// Loads the weights onto a device, if they fit.
@@ -181,7 +191,7 @@ async fn on_gpu(
     options: &Options,
     teller: &Teller,
     gpu: &Rc<Gpu>,
-) -> Result<(Brain, Needs), Error> {
+) -> Result<Loaded, Error> {
     let usual = device::Options::of(gpu);
     let tree_rows = options.tree_rows.unwrap_or(usual.tree_rows);
     let how = device::Options { tree_rows, capacity: options.capacity.unwrap_or(usual.capacity), ..usual };
@@ -193,13 +203,15 @@ async fn on_gpu(
     let told = |progress: Progress<'_>| teller.weights(progress);
     // The software of browsers compiles its kernels for longer than it would be worth, and tests know that it computes well.
     let trusted = gpu.info().software;
-    let how = if trusted { how } else { device::self_test(gpu, how).await.map_err(|error| Error::from(&error))? };
-    let engine = DeviceModel::load(Rc::clone(gpu), file, model, setups.to_vec(), how, told).await;
+    let usual = Tested { options: how, as_on_cpu: true };
+    let tested =
+        if trusted { usual } else { device::self_test(gpu, how).await.map_err(|error| Error::from(&error))? };
+    let engine = DeviceModel::load(Rc::clone(gpu), file, model, setups.to_vec(), tested.options, told).await;
     let mut engine = engine.map_err(|error| Error::from(&error))?;
     if !trusted {
         engine.check_grouping().await.map_err(|error| Error::from(&error))?;
     }
-    Ok((Either::A(engine), needs))
+    Ok(Loaded { engine: Either::A(engine), needs, arithmetic: tested.arithmetic(gpu) })
 }
 
 /// Loads the weights into wasm's memory, if they fit.
@@ -210,7 +222,7 @@ fn on_cpu(
     options: &Options,
     teller: &Teller,
     place: &Place,
-) -> Result<(Brain, Needs), Error> {
+) -> Result<Loaded, Error> {
     let usual = cpu::Options::default();
     let how = cpu::Options { tree_rows: options.tree_rows.unwrap_or(usual.tree_rows), ..usual };
     let needs = needs_of_cpu(model, setups, how.tree_rows);
@@ -219,5 +231,6 @@ fn on_cpu(
     options.fits(&needs)?;
     let told = |progress: Progress<'_>| teller.weights(progress);
     let engine = CpuModel::load(file, model, setups.to_vec(), how, told);
-    Ok((Either::B(engine.map_err(|error| Error::from(&error))?), needs))
+    let engine = Either::B(engine.map_err(|error| Error::from(&error))?);
+    Ok(Loaded { engine, needs, arithmetic: "f32".into() })
 }

@@ -1,9 +1,9 @@
 //! A model beside its map.
 
 use crate::args::{Properties, boolean, bytes, optional, tokens, word};
-use crate::backend::{Brain, Mind, Place, bytes_of, destroy, told_needs};
+use crate::backend::{Mind, Place, bytes_of, destroy, told_needs};
 use crate::error::Error;
-use crate::load::load;
+use crate::load::{Loaded, load};
 use crate::map;
 use crate::object::{number, object};
 use crate::text::Text;
@@ -12,7 +12,7 @@ use futures_channel::oneshot;
 use js_sys::{Promise, Uint8Array};
 use mrail::Map;
 use mrail_gpu::attention::LayerSetup;
-use mrail_gpu::decode::{Journal, Options};
+use mrail_gpu::decode::{Journal, Options, usual_draft};
 use mrail_gpu::model::Model;
 use mrail_gpu::model::gguf::Header;
 use mrail_gpu::model::memory::Needs;
@@ -43,6 +43,7 @@ pub(crate) struct Facts {
 
 /// What decides an answer beside the model, as `mrail-decode` writes it beside a map.
 pub(crate) struct Numerics {
+    pub(crate) arithmetic: String,
     pub(crate) kv: &'static str,
     /// Band and store; none where every token is kept.
     pub(crate) memory: Option<(u32, u32)>,
@@ -55,7 +56,7 @@ impl Numerics {
             || "native".into(),
             |(band, store)| object([("band", band.into()), ("store", store.into()), ("carriers", JsValue::NULL)]),
         );
-        object([("arithmetic", "f32".into()), ("kv", self.kv.into()), ("memory", memory)])
+        object([("arithmetic", self.arithmetic.as_str().into()), ("kv", self.kv.into()), ("memory", memory)])
     }
 }
 
@@ -64,7 +65,7 @@ impl Facts {
         header: &Header,
         model: &Model,
         setups: &[LayerSetup],
-        (engine, needs): (&Brain, Needs),
+        Loaded { engine, needs, .. }: &Loaded,
         numerics: Numerics,
         file_bytes: u64,
     ) -> Self {
@@ -78,7 +79,7 @@ impl Facts {
             exact_until: setups.iter().filter_map(|setup| setup.config.exact_until()).min(),
             file_bytes,
             bytes: bytes_of(engine),
-            needs,
+            needs: *needs,
             numerics,
         }
     }
@@ -282,7 +283,7 @@ impl Runner {
         let usual = Options::default();
         let options = Options {
             max_new: given.get("maxNew", word)?.map_or(usual.max_new, |tokens| tokens as usize),
-            draft: given.get("draft", word)?.map_or(usual.draft, |nodes| nodes as usize),
+            draft: given.get("draft", word)?.map_or(usual_draft(shared.place.is_processor()), |nodes| nodes as usize),
             use_map: given.get("useMap", boolean)?.unwrap_or(true),
             stops: shared.text.tokenizer.stops().to_vec(),
             chunk: CHUNK,

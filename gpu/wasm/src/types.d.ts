@@ -67,12 +67,10 @@ export interface Info extends Where {
   numerics: Numerics;
 }
 
-/**
- * What decides an answer beside the model: a map belongs to one model and one of these, whatever runs the model. As
- * `mrail-decode` writes it beside a map.
- */
+/** What decides an answer beside the model: a map belongs to one model and one of these. As `mrail-decode` writes it beside a map. */
 export interface Numerics {
-  arithmetic: "f32";
+  /** "f32" where the bits are those of the processor, whatever runs the model; on a GPU that rounds in its own way, its name, too. */
+  arithmetic: string;
   kv: "f16" | "f32";
   memory: "native" | { band: number; store: number; carriers: null };
 }
@@ -121,7 +119,7 @@ export type Prompt = string | { role: string; content: string }[] | Uint32Array;
 export interface GenerateOptions {
   /** Tokens of the answer at most. Default 256. */
   maxNew?: number;
-  /** Nodes of a draft tree; 0 drafts nothing. Default 8. */
+  /** Nodes of a draft tree; 0 drafts nothing. Default 8 on a GPU, 3 on a processor. */
   draft?: number;
   /** Whether the own map answers, drafts and is written to. Default true. */
   useMap?: boolean;

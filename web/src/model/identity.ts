@@ -23,5 +23,7 @@ export async function modelHash(file: Uint8Array | Blob, digest: Digest, call: C
  */
 export function mapName(hash: string, { arithmetic, kv, memory }: Numerics): string {
   const kept = memory === "native" ? memory : `band-${memory.band}-store-${memory.store}`;
-  return `${hash}-${arithmetic}-kv-${kv}-${kept}.mrail`;
+  // A GPU's name may have anything in it.
+  const rounding = arithmetic.replace(/[^A-Za-z0-9.]+/g, "-");
+  return `${hash}-${rounding}-kv-${kv}-${kept}.mrail`;
 }

@@ -185,11 +185,17 @@ mod tests {
                 assert_eq!(bits(&got), bits(&want[..count * vocabulary as usize]), "{element}, {count} rows");
             }
             let input = Input::new(&x, &[&matrix]);
-            let mut any = vec![[0.0; GROUP]; 13 * vocabulary.div_ceil(8) as usize];
-            let of = Product { form: matrix.form, words: &matrix.words, rows: input.rows(matrix.form), out: &mut any };
-            of.run(pulp::Scalar::new());
-            let any = in_rows(&any, 13, vocabulary as usize);
-            assert_eq!(bits(&any), bits(&want), "{element}, without vectors");
+            // Those that this machine has, but does not choose.
+            let check = |lanes: usize, run: &dyn Fn(Product<'_>)| {
+                let mut out = vec![[0.0; GROUP]; 13 * vocabulary.div_ceil(8) as usize];
+                let rows = input.rows(matrix.form);
+                run(Product { form: matrix.form, words: &matrix.words, rows, out: &mut out });
+                let out = in_rows(&out, 13, vocabulary as usize);
+                assert_eq!(bits(&out), bits(&want), "{element}, {lanes} lanes");
+            };
+            check(1, &|product| product.run(pulp::Scalar::new()));
+            #[cfg(target_arch = "x86_64")]
+            check(4, &|product| product.run(pulp::x86::V2::try_new().unwrap()));
             let mut other = matrix.clone();
             other.words[3] ^= 1 << 20;
             assert_ne!(other.product(&x), want, "{element}: a code that differs is seen");

@@ -13,7 +13,7 @@ mod tune;
 
 pub use error::RunError;
 pub use product::{Fetch, Shape};
-pub use selftest::self_test;
+pub use selftest::{Tested, self_test};
 pub use tune::{Trial, tune};
 
 pub(super) use matrix::bytes as matrix_bytes;

@@ -14,6 +14,30 @@ const PROMPT: [u32; 8] = [1, 17, 99, 42, 256, 7, 311, 2];
 /// What the CPU answers, as a test checks.
 const ANSWER: [u32; 16] = [269, 269, 269, 226, 269, 311, 269, 269, 269, 13, 13, 13, 13, 13, 13, 13];
 
+/// The logits behind it on the CPU, as one number: 32-bit FNV-1a over their bits, word by word.
+const LOGITS: u32 = 0x00a4_cb3b;
+
+/// What a self-test found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tested {
+    /// What a model is to be loaded with: with one kernel for few rows and for many where the two round apart.
+    pub options: Options,
+    /// Whether the logits are the CPU's to the last bit. Where they are not, a map that one of them writes is foreign to the other,
+    /// though both compute in f32: one close call is enough.
+    pub as_on_cpu: bool,
+}
+
+impl Tested {
+    /// The numerics' name: what maps of this device and of others have in common.
+    pub fn arithmetic(&self, gpu: &Gpu) -> String {
+        if self.as_on_cpu { "f32".into() } else { format!("f32 of {}", gpu.info()) }
+    }
+}
+
+fn hash(logits: &[f32]) -> u32 {
+    logits.iter().fold(0x811c_9dc5, |hash, logit| (hash ^ logit.to_bits()).wrapping_mul(0x0100_0193))
+}
+
 /// A seeded model, and how its layers are set up.
 fn small() -> Result<(Vec<u8>, Model, Vec<LayerSetup>), RunError> {
     let wrong = || RunError::SelfTest { found: Vec::new(), wanted: ANSWER.to_vec() };
@@ -31,7 +55,7 @@ fn small() -> Result<(Vec<u8>, Model, Vec<LayerSetup>), RunError> {
 ///
 /// Few rows and many are different kernels, which a driver may compile to different roundings. Where a prompt read at once and one
 /// read token by token have different bits, the options that come back have one kernel for both.
-pub async fn self_test(gpu: &Rc<Gpu>, options: Options) -> Result<Options, RunError> {
+pub async fn self_test(gpu: &Rc<Gpu>, options: Options) -> Result<Tested, RunError> {
     let (file, model, setups) = small()?;
     let tried = Options { tree_rows: 4, pass_rows: 8, ..options };
     let mut small = DeviceModel::load(gpu.clone(), &mut &file[..], &model, setups, tried, |_| ()).await?;
@@ -47,10 +71,11 @@ pub async fn self_test(gpu: &Rc<Gpu>, options: Options) -> Result<Options, RunEr
         found.push(token);
         token = small.extend(&[token]).await?;
     }
+    let as_on_cpu = hash(&small.logits().await?) == LOGITS;
     small.destroy();
     let shapes = if same { options.shapes } else { [options.shapes[0]; 2] };
     if found == ANSWER {
-        Ok(Options { shapes, ..options })
+        Ok(Tested { options: Options { shapes, ..options }, as_on_cpu })
     } else {
         Err(RunError::SelfTest { found, wanted: ANSWER.to_vec() })
     }
@@ -65,15 +90,19 @@ mod tests {
     fn the_known_answer_is_the_cpus() {
         let (file, model, setups) = small().unwrap();
         let mut small = CpuModel::load(&mut &file[..], &model, setups, cpu::Options::default(), |_| ()).unwrap();
-        let found = pollster::block_on(async {
+        let (found, logits) = pollster::block_on(async {
             let mut token = small.extend(&PROMPT).await.unwrap();
             let mut found = Vec::new();
             for _ in 0..ANSWER.len() {
                 found.push(token);
                 token = small.extend(&[token]).await.unwrap();
             }
-            found
+            (found, small.logits().await.unwrap())
         });
+        assert_eq!(hash(&logits), LOGITS);
+        let mut other = logits.clone();
+        other[17] = f32::from_bits(other[17].to_bits() ^ 1);
+        assert_ne!(hash(&other), LOGITS);
         assert_eq!(found, ANSWER);
     }
 }
