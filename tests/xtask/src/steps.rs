@@ -1,16 +1,20 @@
 //! The steps of `cargo xtask test`, in the order in which they run: what tells most in the shortest time first.
 
+mod browsers;
+mod devices;
+
 use std::fs;
-use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::build;
-use crate::model;
-use crate::package;
 use crate::project::Project;
 use crate::rust::{self, EMBEDDED, WASM};
-use crate::setup::{self, Need};
+use crate::setup::Need;
 use crate::shell::{Cmd, Failure};
+use browsers::{
+    gpu_chromium, gpu_firefox, model_chromium, model_e2e, model_firefox, npm_package, wasm_chromium, wasm_firefox,
+    wasm_size, web_check, web_e2e, web_unit,
+};
+use devices::{gpu, gpu_long, real_model, swiftshader};
 
 /// Crates that are workspaces of their own, since they need other targets or toolchains.
 const OWN_WORKSPACES: &[&str] = &["tests/no_std", "tests/fuzz", "examples/firmware"];
@@ -98,8 +102,12 @@ pub(crate) const STEPS: &[Step] = &[
     Step::new("rust", "the workspace's tests, with the command line's", native),
     Step::new("gpu", "the tests of what computes on a GPU, natively", gpu).needs(&[Need::Vulkan]),
     Step::new("model", "SmolLM2 chooses what exact arithmetic does, whatever is drafted", real_model).needs(REAL_MODEL),
-    Step::new("model-swiftshader", "SmolLM2 beside exact arithmetic on Chromium's software device", swiftshader)
-        .needs(&[Need::Vulkan, Need::Reference, Need::Model, Need::Chromium]),
+    Step::new("swiftshader", "SmolLM2 beside exact arithmetic on Chromium's software device", swiftshader).needs(&[
+        Need::Vulkan,
+        Need::Reference,
+        Need::Model,
+        Need::Chromium,
+    ]),
     Step::new("vectors", "the reference's stored vectors as Rust tests, optimised", vectors),
     Step::new("doc", "the documentation of core and gpu builds without a warning", doc),
     Step::new("bench", "core's benchmarks compile; clippy has checked those of gpu", bench),
@@ -178,50 +186,6 @@ fn native(run: &Run) -> Result<Outcome, Failure> {
     // Those two have steps of their own.
     let tests = cargo(run, "test --workspace --exclude mrail-conformance --exclude mrail-gpu");
     tests_passed(tests.args(CORE_FEATURES))
-}
-
-fn gpu(run: &Run) -> Result<Outcome, Failure> {
-    gpu_native(run, "test -p mrail-gpu")
-}
-
-fn gpu_long(run: &Run) -> Result<Outcome, Failure> {
-    gpu_native(run, "test -p mrail-gpu --test exact -- --ignored")
-}
-
-fn real_model(run: &Run) -> Result<Outcome, Failure> {
-    let tests = cargo(run, "test -p mrail-gpu --lib --test smollm2 --test decoding")
-        .env("MRAIL_MODEL", model::path(run.project));
-    // All of it takes long, so it is optimised, and tells how far it is.
-    let tests = if run.full {
-        tests.env("MRAIL_FULL", "1").args("--release -- --ignored --nocapture")
-    } else {
-        tests.args("-- --ignored")
-    };
-    tests_passed(on_vulkan(run, tests))
-}
-
-/// Chromium brings a second software device, whose compiler shares nothing with Mesa's.
-fn swiftshader(run: &Run) -> Result<Outcome, Failure> {
-    let Some(driver) = setup::swiftshader(run.project) else {
-        return Ok(Outcome::NotHere("this Chromium has no SwiftShader for Vulkan beside it"));
-    };
-    let tests = cargo(run, "test -p mrail-gpu --test smollm2").args(if run.full { "--release" } else { "" });
-    let tests = tests.args("-- --ignored --nocapture --test-threads 1").args(if run.full { "in_f" } else { "in_f32" });
-    let tests = tests.env("MRAIL_MODEL", model::path(run.project)).env("MRAIL_ADAPTER", "SwiftShader");
-    // Loaders older and newer than 2022 ask for different names.
-    tests_passed(on_vulkan(run, tests.env("VK_ICD_FILENAMES", &driver).env("VK_DRIVER_FILES", &driver)))
-}
-
-fn gpu_native(run: &Run, args: &str) -> Result<Outcome, Failure> {
-    tests_passed(on_vulkan(run, cargo(run, args)))
-}
-
-/// Mesa complains at each device where there is no such folder.
-fn on_vulkan(run: &Run, tests: Cmd) -> Cmd {
-    match std::env::var_os("XDG_RUNTIME_DIR") {
-        Some(_) => tests,
-        None => tests.env("XDG_RUNTIME_DIR", &run.project.target),
-    }
 }
 
 fn vectors(run: &Run) -> Result<Outcome, Failure> {
@@ -319,94 +283,6 @@ fn better(run: &Run) -> Result<Outcome, Failure> {
 fn all_of(line: &str) -> bool {
     let count = |text: &str| text.trim().parse::<u32>().ok();
     line.split_once(" of ").is_some_and(|(good, all)| count(good).is_some_and(|n| n > 0) && count(good) == count(all))
-}
-
-/// The arguments for a browser, and its driver.
-const IN_CHROMIUM: (&str, &str) = ("--chrome --chromedriver", "chromedriver");
-const IN_FIREFOX: (&str, &str) = ("--firefox --geckodriver", "geckodriver");
-
-/// The first program of one of these names.
-fn found(run: &Run, names: &[&str]) -> Result<PathBuf, Failure> {
-    let missing = || Failure::new(format!("{} is not there", names.join(" or "))).hint("cargo xtask setup");
-    run.project.program(names).ok_or_else(missing)
-}
-
-/// `wasm-pack test` of a crate in one browser.
-fn wasm_test(run: &Run, (args, driver): (&str, &str), of: &str) -> Result<Cmd, Failure> {
-    let found = found(run, &[driver])?;
-    let pack = rust::cmd(run.project, "wasm-pack", WASM)?.args("test --mode no-install --release --headless");
-    Ok(pack.args(args).arg(found).arg(of).env("WASM_BINDGEN_TEST_TIMEOUT", "300"))
-}
-
-fn wasm_chromium(run: &Run) -> Result<Outcome, Failure> {
-    tests_passed(wasm_test(run, IN_CHROMIUM, "wasm")?)
-}
-
-fn wasm_firefox(run: &Run) -> Result<Outcome, Failure> {
-    tests_passed(wasm_test(run, IN_FIREFOX, "wasm")?)
-}
-
-fn gpu_test(run: &Run, browser: (&str, &str), of: &str) -> Result<Outcome, Failure> {
-    // Each of many test programs would be optimised as a whole; the tests themselves are hardly faster for it.
-    let pack = wasm_test(run, browser, of)?.env("CARGO_PROFILE_RELEASE_LTO", "off");
-    let pack = pack.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
-    // Which device it was is told by a test that passes.
-    tests_passed(pack.args(if run.full { "-- --nocapture --include-ignored" } else { "-- --nocapture" }))
-}
-
-fn gpu_chromium(run: &Run) -> Result<Outcome, Failure> {
-    gpu_test(run, IN_CHROMIUM, "gpu")
-}
-
-fn gpu_firefox(run: &Run) -> Result<Outcome, Failure> {
-    gpu_test(run, IN_FIREFOX, "gpu")
-}
-
-fn model_chromium(run: &Run) -> Result<Outcome, Failure> {
-    gpu_test(run, IN_CHROMIUM, "gpu/wasm")
-}
-
-fn model_firefox(run: &Run) -> Result<Outcome, Failure> {
-    gpu_test(run, IN_FIREFOX, "gpu/wasm")
-}
-
-fn wasm_size(run: &Run) -> Result<Outcome, Failure> {
-    passed(package::size(run.project))
-}
-
-fn npm_package(run: &Run) -> Result<Outcome, Failure> {
-    passed(package::packed(run.project))
-}
-
-fn npm(run: &Run, args: &str) -> Cmd {
-    run.project.cmd("npm").args(args).dir(&run.project.path("web"))
-}
-
-fn web_check(run: &Run) -> Result<Outcome, Failure> {
-    passed(npm(run, "run check").stream())
-}
-
-fn web_unit(run: &Run) -> Result<Outcome, Failure> {
-    build::package(run.project)?;
-    passed(npm(run, "test").stream())
-}
-
-fn web_e2e(run: &Run) -> Result<Outcome, Failure> {
-    passed(in_chromium(run, "run e2e")?.stream())
-}
-
-fn model_e2e(run: &Run) -> Result<Outcome, Failure> {
-    let tests = in_chromium(run, "run e2e:model")?.env("MRAIL_MODEL", model::path(run.project));
-    let tests = tests.env("MRAIL_FIREFOX", found(run, &["firefox", "firefox-esr"])?);
-    passed(tests.env("MRAIL_GECKODRIVER", found(run, &["geckodriver"])?).stream())
-}
-
-/// Tests of the built web app, for which they need a browser.
-fn in_chromium(run: &Run, tests: &str) -> Result<Cmd, Failure> {
-    build::web_app(run.project)?;
-    let chromium = setup::chromium(run.project);
-    let chromium = chromium.ok_or_else(|| Failure::new("Chromium is not there").hint("cargo xtask setup"))?;
-    Ok(npm(run, tests).env("MRAIL_CHROMIUM", chromium))
 }
 
 fn properties(run: &Run) -> Result<Outcome, Failure> {
