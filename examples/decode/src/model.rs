@@ -2,7 +2,7 @@
 
 use crate::args::{Backend, EngineArgs, Kv};
 use crate::error::{Exit, Failure, Result};
-use crate::output::{bytes, count};
+use crate::output::{bytes, count, note};
 use crate::progress::Progress;
 use mrail_gpu::attention::{LayerSetup, Wanted};
 use mrail_gpu::decode::Either;
@@ -11,7 +11,7 @@ use mrail_gpu::model::Model;
 use mrail_gpu::model::cpu::{self, CpuModel};
 use mrail_gpu::model::device::{self, DeviceModel, RunError, self_test, tune};
 use mrail_gpu::model::gguf::{Header, Seekable};
-use mrail_gpu::model::memory::Needs;
+use mrail_gpu::model::memory::{Fit, Needs};
 use mrail_gpu::model::text::{Chat, TextError, Tokenizer};
 use mrail_gpu::state::{Admission, Carrier, Config, Memory, Storage, params};
 use std::fs::File;
@@ -152,8 +152,10 @@ fn engine(
         Some(Err(error)) if args.backend == Backend::Gpu => return Err(Failure::new(Exit::Engine, error)),
         _ => {}
     }
+    let options = cpu::Options::default();
     let mut bar = Progress::new("loading", 0);
-    let loaded = CpuModel::load(source, model, layers.to_vec(), cpu::Options::default(), |progress| {
+    say_needs(&mut bar, &Needs::of_cpu(model, layers, options.tree_rows), available_memory());
+    let loaded = CpuModel::load(source, model, layers.to_vec(), options, |progress| {
         bar.of(progress.total);
         bar.at(progress.done);
     });
@@ -162,6 +164,21 @@ fn engine(
     let place =
         Place { adapter: format!("CPU, {}", count(threads, "thread")), arithmetic: "f32".into(), is_processor: true };
     Ok((Either::B(engine), place))
+}
+
+/// Says what memory is needed, and where it does not fit that loading may fail.
+fn say_needs(bar: &mut Progress, needs: &Needs, available: Option<u64>) {
+    bar.say(bytes(needs.total()));
+    if let fit @ Fit::TooLarge { .. } = needs.fits(available) {
+        note(&format!("the model may not fit: {fit}"));
+    }
+}
+
+/// What Linux says can be had without swapping; other systems are not asked.
+fn available_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// Says what memory is needed before a byte of weights is read, sees that the device computes as it should, tries the shapes of
@@ -181,7 +198,8 @@ async fn on_device(
     let wanted = Wanted { rows: options.tree_rows, pass_rows: options.pass_rows, capacity: options.capacity };
     let needs = Needs::of(gpu.limits(), model, layers, wanted, options.shapes[0].fetch)?;
     let mut bar = Progress::new("loading", 0);
-    bar.say(bytes(needs.total()));
+    // wgpu does not tell how much memory a device has.
+    say_needs(&mut bar, &needs, None);
     let loaded = DeviceModel::load(gpu, source, model, layers.to_vec(), options, |progress| {
         bar.of(progress.total);
         bar.at(progress.done);

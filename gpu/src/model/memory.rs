@@ -1,4 +1,4 @@
-//! What memory a model takes on a device, known before a byte of its weights is read.
+//! What memory a model takes on a device or a processor, known before a byte of its weights is read.
 //!
 //! Weights stay as they are written. A matrix larger than a binding is split between rows, and each part is a buffer of its own;
 //! norms and biases become f32. Beside them there are the layers' state and what a pass works with. Buffers of a few bytes
@@ -7,7 +7,7 @@
 use super::device::{self, Fetch};
 use super::gguf::Tensor;
 use super::layout::{self, Form};
-use super::{Model, ModelConfig};
+use super::{Model, ModelConfig, cpu};
 use crate::attention::{AttentionError, LayerSetup, Plan, Wanted, plans};
 use std::fmt;
 use std::ops::Range;
@@ -153,6 +153,22 @@ impl Needs {
             scratch: shared_bytes(&plans),
             rows: row_bytes(&model.config, wanted),
         })
+    }
+
+    /// Adds up what a model needs on a processor, for draft trees of so many rows. A native cache is counted when it grows.
+    pub fn of_cpu(model: &Model, setups: &[LayerSetup], tree_rows: u32) -> Self {
+        let matrices = model.weights.matrices().map(|tensor| {
+            layout::buffer_words(Form::of(tensor.element()), tensor.rows(), tensor.row()).saturating_mul(4)
+        });
+        let vectors = model.weights.vectors().map(|tensor| tensor.numbers().saturating_mul(4));
+        let config = &model.config;
+        let row = u64::from(config.vocabulary) + 4 * u64::from(config.width) + 2 * u64::from(config.feed_forward);
+        Self {
+            weights: matrices.chain(vectors).fold(0, u64::saturating_add),
+            layers: setups.iter().map(|setup| cpu::layer_bytes(&setup.config, 0)).fold(0, u64::saturating_add),
+            scratch: 0,
+            rows: u64::from(tree_rows).saturating_mul(4 * row),
+        }
     }
 
     /// All bytes.

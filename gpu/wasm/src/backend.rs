@@ -3,15 +3,11 @@
 use crate::Error;
 use crate::error::Kind;
 use crate::object::{number, object};
-use mrail_gpu::attention::LayerSetup;
-use mrail_gpu::decode::{Decoder, Either, Engine};
+use mrail_gpu::decode::{Decoder, Either};
 use mrail_gpu::device::Gpu;
-use mrail_gpu::model::Model;
 use mrail_gpu::model::cpu::CpuModel;
 use mrail_gpu::model::device::DeviceModel;
-use mrail_gpu::model::layout::{Form, buffer_words};
 use mrail_gpu::model::memory::Needs;
-use mrail_gpu::state::Config;
 use std::rc::Rc;
 use wasm_bindgen::prelude::*;
 
@@ -83,30 +79,6 @@ impl Place {
     }
 }
 
-/// Bytes that a model needs on the processor, in wasm's memory.
-pub(crate) fn needs_of_cpu(model: &Model, setups: &[LayerSetup], rows: u32) -> Needs {
-    let of_matrix = |rows: u64, k: u64, form: Form| 4 * buffer_words(form, rows, k);
-    let matrices = model.weights.matrices().map(|it| of_matrix(it.rows(), it.row(), Form::of(it.element())));
-    let vectors = model.weights.vectors().map(|it| 4 * it.numbers());
-    let config = &model.config;
-    let rows = u64::from(rows)
-        * 4
-        * u64::from(config.vocabulary.saturating_add(4 * config.width).saturating_add(2 * config.feed_forward));
-    Needs {
-        weights: matrices.chain(vectors).fold(0, u64::saturating_add),
-        layers: setups.iter().map(|setup| layer_bytes(&setup.config, 0)).fold(0, u64::saturating_add),
-        scratch: 0,
-        rows,
-    }
-}
-
-/// Bytes of the tokens that a layer keeps: of so many, or of the most that it can keep.
-pub(crate) fn layer_bytes(config: &Config, tokens: u64) -> u64 {
-    let shape = config.shape();
-    let each = 2 * u64::from(shape.kv_heads) * u64::from(shape.head_dim) * 4;
-    config.exact_until().unwrap_or(tokens).saturating_mul(each)
-}
-
 /// Whether the processor's needs are beyond what wasm has.
 pub(crate) fn check_wasm(needs: &Needs) -> Result<(), Error> {
     let total = needs.total();
@@ -121,10 +93,7 @@ pub(crate) fn check_wasm(needs: &Needs) -> Result<(), Error> {
 pub(crate) fn bytes_of(brain: &Brain) -> (u64, u64) {
     match brain {
         Either::A(device) => (device.weight_bytes(), device.state_bytes()),
-        Either::B(cpu) => {
-            let state = cpu.setups().iter().map(|setup| layer_bytes(&setup.config, cpu.tokens().into()));
-            (cpu.weight_bytes(), state.sum())
-        }
+        Either::B(cpu) => (cpu.weight_bytes(), cpu.state_bytes()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::args::{Properties, boolean, one_of, size, word};
-use crate::backend::{Brain, Place, check_wasm, needs_of_cpu, told_needs};
+use crate::backend::{Brain, Place, check_wasm, told_needs};
 use crate::object::{number, object};
 use crate::runner::{Facts, Numerics, Runner};
 use crate::source::{File, Thrown};
@@ -225,7 +225,7 @@ fn on_cpu(
 ) -> Result<Loaded, Error> {
     let usual = cpu::Options::default();
     let how = cpu::Options { tree_rows: options.tree_rows.unwrap_or(usual.tree_rows), ..usual };
-    let needs = needs_of_cpu(model, setups, how.tree_rows);
+    let needs = Needs::of_cpu(model, setups, how.tree_rows);
     teller.needs(&needs, place, file.size());
     check_wasm(&needs)?;
     options.fits(&needs)?;

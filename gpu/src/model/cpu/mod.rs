@@ -22,6 +22,7 @@ use super::{Model, ModelConfig};
 use crate::attention::twin::Twin;
 use crate::attention::{LayerSetup, MOST_ROWS, Tree};
 use crate::parallel::Threads;
+use crate::state::Config;
 use network::Network;
 
 /// How a model is run.
@@ -118,6 +119,18 @@ impl CpuModel {
     pub fn weight_bytes(&self) -> u64 {
         self.network.bytes()
     }
+
+    /// Bytes of the keys and values that the layers keep: at their most, or natively of the tokens taken in.
+    pub fn state_bytes(&self) -> u64 {
+        self.setups.iter().map(|setup| layer_bytes(&setup.config, self.tokens.into())).sum()
+    }
+}
+
+/// Bytes of the keys and values that a layer keeps, in f32: of the most tokens that it can keep, or natively of so many.
+pub(crate) fn layer_bytes(config: &Config, tokens: u64) -> u64 {
+    let shape = config.shape();
+    let each = 2 * u64::from(shape.kv_heads) * u64::from(shape.head_dim) * 4;
+    config.exact_until().unwrap_or(tokens).saturating_mul(each)
 }
 
 /// One setup a layer, all of the model's heads and of one schedule.

@@ -95,6 +95,24 @@ fn needs_are_the_sum_of_their_parts() {
 }
 
 #[test]
+fn a_processor_needs_what_it_then_holds() {
+    use crate::model::cpu::{CpuModel, Options};
+    use crate::model::seeded::Seeded;
+    let file = Seeded { element: Element::Q4_1, vocabulary: 325, ..Seeded::default() }.file();
+    let model = Model::read(&Header::parse(&file, file.len() as u64).unwrap()).unwrap();
+    let setups = setups(&model, 64);
+    let needs = Needs::of_cpu(&model, &setups, 8);
+    let vectors: u64 = model.weights.vectors().map(|vector| 4 * vector.numbers()).sum();
+    let loaded = CpuModel::load(&mut &file[..], &model, setups.clone(), Options::default(), |_| ()).unwrap();
+    assert_eq!((needs.weights, needs.layers), (loaded.weight_bytes() + vectors, loaded.state_bytes()));
+    let config = &model.config;
+    assert_eq!(needs.rows, 8 * 4 * u64::from(config.vocabulary + 4 * config.width + 2 * config.feed_forward));
+    assert_eq!(needs.total(), needs.weights + needs.layers + needs.rows);
+    let huge = Needs::of_cpu(&model, &setups, u32::MAX);
+    assert!(huge.rows > u64::from(u32::MAX), "nothing wraps");
+}
+
+#[test]
 fn layers_of_different_stores_share_what_the_largest_needs() {
     let model = read(&metadata("llama"), &tensors(false, true)).unwrap();
     let (limits, wanted) = (Limits::default(), Wanted::default());
