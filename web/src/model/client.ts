@@ -44,7 +44,7 @@ export class Model {
     return this.#client.call("attach", [this.#source(map), trusted]);
   }
 
-  /** Leaves all maps but the one that the browser keeps for this model. */
+  /** Leaves all attached maps. The own one stays; where a trusted one took its place, what the browser keeps is back. */
   detach(): Promise<OwnState> {
     return this.#client.call("detach", []);
   }
@@ -127,12 +127,11 @@ export class Model {
   #source(given: Given): FileSource {
     if (given instanceof Uint8Array) return { name: "the bytes", bytes: given };
     if (given instanceof Blob) return { name: given instanceof File ? given.name : "the file", file: given };
-    let url: URL;
     try {
-      url = new URL(given, this.#base);
+      const url = new URL(given, this.#base);
+      return { name: decodeURIComponent(url.pathname.split("/").at(-1) || url.host), url: url.href };
     } catch {
       throw new FailureError({ kind: "address", message: `“${given}” is no address.`, advice: "Give the whole address of the file." });
     }
-    return { name: decodeURIComponent(url.pathname.split("/").at(-1) || url.host), url: url.href };
   }
 }

@@ -79,9 +79,8 @@ export function handlers(library: () => Promise<Library>): Handlers<ModelApi, Mo
       return own.state();
     },
     detach: async () => {
-      const { runner, own } = await held();
-      runner.detach();
-      await own.attach();
+      const { own } = await held();
+      await own.leave();
       return own.state();
     },
     own: async () => (await held()).own.state(),

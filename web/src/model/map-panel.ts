@@ -58,7 +58,7 @@ export class MapPanel {
   /** What the own map holds now, and where it is. */
   show(own: OwnState): void {
     this.element.disabled = false;
-    const { runs, bytes, kept, why, notes, aside } = own;
+    const { runs, bytes, kept, why, forgettable, notes, aside } = own;
     const where = this.#attached ?? (kept ? "kept in this browser" : "in memory");
     const holds = `${counted(runs, "run")}, ${formatBytes(bytes)}`;
     replace(this.#own, badge(kept ? "good" : "warn", "own"), h("span", { className: "map-file" }, where, h("span", { className: "quiet map-size" }, holds)));
@@ -67,7 +67,7 @@ export class MapPanel {
       ...[...notes, why].map((note) => note !== undefined && h("p", {}, note)),
       ...aside.map(({ name, bytes }) => h("button", { type: "button", className: "link", onclick: () => this.#save(name) }, `Save the damaged file (${formatBytes(bytes)})`)),
     );
-    this.#forget.of(kept && (runs > 0 || aside.length > 0) ? own : undefined);
+    this.#forget.of(forgettable ? own : undefined);
   }
 
   attached(name: string, trusted: boolean): void {

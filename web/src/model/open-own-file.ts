@@ -47,8 +47,9 @@ async function ownMaps(): Promise<Folder> {
   return (await root.getDirectoryHandle("own-maps", { create: true })) as unknown as Folder;
 }
 
+/** WebKit has another name for it. */
 function isHeld(thrown: unknown): boolean {
-  return thrown instanceof DOMException && thrown.name === "NoModificationAllowedError";
+  return thrown instanceof DOMException && ["NoModificationAllowedError", "InvalidStateError"].includes(thrown.name);
 }
 
 /** What another tab has written so far, if it can be read while it writes. */

@@ -40,6 +40,10 @@ export class OwnFile {
     this.#aside = name.replace(/\.mrail$/, "") + "-damaged-";
   }
 
+  get size(): number {
+    return this.#handle.getSize();
+  }
+
   read(): Uint8Array {
     const bytes = new Uint8Array(this.#handle.getSize());
     const read = this.#handle.read(bytes, { at: 0 });
@@ -78,7 +82,7 @@ export class OwnFile {
   }
 
   /** Keeps bytes under another name; when this returns, they are there. */
-  async setAside(bytes: Uint8Array): Promise<void> {
+  async setAside(bytes: Uint8Array): Promise<Aside> {
     const numbers = (await this.#names()).map((name) => Number.parseInt(name.slice(this.#aside.length), 10) || 0);
     const name = `${this.#aside}${Math.max(0, ...numbers) + 1}.mrail`;
     const entry = await this.#folder.getFileHandle(name, { create: true });
@@ -92,6 +96,7 @@ export class OwnFile {
       throw thrown;
     }
     handle.close();
+    return { name, bytes: bytes.length };
   }
 
   /** What was set aside, in the order in which that was done. */

@@ -3,7 +3,7 @@ import { h, replace } from "../ui/dom.ts";
 import { bar } from "../ui/header.ts";
 import { failureNotice } from "../ui/notice.ts";
 import { AnswerView } from "./answer-view.ts";
-import type { Given, Model } from "./client.ts";
+import type { Given, Model, OwnState } from "./client.ts";
 import { AskForm } from "./ask-form.ts";
 import { LoadPanel } from "./load-panel.ts";
 import { MapPanel } from "./map-panel.ts";
@@ -16,6 +16,9 @@ export class Page {
   readonly #load: LoadPanel;
   readonly #map: MapPanel;
   readonly #ask: AskForm;
+  /** Counts the models that are gone: who waited for something of one has nothing more to do. */
+  #gone = 0;
+  #leaving: Promise<void> | undefined;
 
   constructor(root: HTMLElement, model: Model) {
     this.#model = model;
@@ -23,13 +26,16 @@ export class Page {
       this.#unloaded();
       this.#fail(failure);
     };
-    const settle = (work: Promise<void>): void => void work.catch((thrown: unknown) => this.#fail(asFailure(thrown)));
+    const settle = (work: Promise<unknown>): void => {
+      const gone = this.#gone;
+      work.catch((thrown: unknown) => gone === this.#gone && this.#fail(asFailure(thrown)));
+    };
     this.#load = new LoadPanel((given) => settle(this.#loadModel(given)), () => settle(this.#dispose()));
     this.#map = new MapPanel({
       attach: (given, trusted) => settle(this.#attach(given, trusted)),
-      detach: () => settle(this.#detach()),
+      detach: () => settle(this.#show(this.#model.detach(), () => this.#map.detached())),
       save: (aside) => settle(this.#save(aside)),
-      forget: () => settle(this.#model.forget().then((own) => this.#map.show(own))),
+      forget: () => settle(this.#show(this.#model.forget())),
     });
     this.#ask = new AskForm(
       (prompt, options) => settle(this.#answer(prompt, options)),
@@ -58,36 +64,44 @@ export class Page {
   async #route(): Promise<void> {
     const asked = new URL(location.href).searchParams;
     const [model, map] = [asked.get("model"), asked.get("map")];
-    if (!model) return;
-    await this.#loadModel(model);
+    if (!model || !(await this.#loadModel(model))) return;
     if (map) await this.#attach(map, false);
   }
 
-  async #loadModel(given: Given): Promise<void> {
+  /** Whether it is loaded now. */
+  async #loadModel(given: Given): Promise<boolean> {
     replace(this.#messages);
     this.#unloaded();
+    const gone = this.#gone;
     const stop = new AbortController();
     this.#load.loading(given, () => stop.abort());
     try {
+      // The one before takes its worker with it, and what that was asked for meanwhile.
+      await this.#leaving?.catch(() => {});
+      if (gone !== this.#gone) return false;
       const loaded = await this.#model.load(given, { backend: this.#load.backend, progress: (at) => this.#load.show(at), signal: stop.signal });
+      if (gone !== this.#gone) return false;
       this.#load.loaded(loaded);
       this.#map.show(loaded.own);
       this.#ask.enable(true);
+      return true;
     } catch (thrown) {
+      if (gone !== this.#gone) return false;
       this.#load.empty();
-      const failure = asFailure(thrown);
-      // Whoever stopped it knows; what is still being read must go.
-      if (failure.kind === "cancelled") return this.#model.dispose();
-      throw thrown;
+      if (asFailure(thrown).kind !== "cancelled") throw thrown;
+      // Whoever stopped it knows. What is still being read must go, and not wait for its worker: the next one may be asked for.
+      this.#model.close();
+      return false;
     }
   }
 
   async #dispose(): Promise<void> {
     this.#unloaded();
-    await this.#model.dispose();
+    await (this.#leaving = this.#model.dispose());
   }
 
   #unloaded(): void {
+    this.#gone++;
     this.#load.empty();
     this.#map.empty();
     this.#ask.enable(false);
@@ -95,14 +109,16 @@ export class Page {
 
   async #attach(given: Given, trusted: boolean): Promise<void> {
     replace(this.#messages);
-    const own = await this.#model.attach(given, trusted);
-    this.#map.attached(typeof given === "string" ? given : given instanceof File ? given.name : "a map", trusted);
-    this.#map.show(own);
+    const name = typeof given === "string" ? given : given instanceof File ? given.name : "a map";
+    await this.#show(this.#model.attach(given, trusted), () => this.#map.attached(name, trusted));
   }
 
-  async #detach(): Promise<void> {
-    const own = await this.#model.detach();
-    this.#map.detached();
+  /** Shows what a call says of the own map, if the model that was asked is still there. */
+  async #show(asked: Promise<OwnState>, before = (): void => {}): Promise<void> {
+    const gone = this.#gone;
+    const own = await asked;
+    if (gone !== this.#gone) return;
+    before();
     this.#map.show(own);
   }
 
@@ -118,12 +134,14 @@ export class Page {
     const view = new AnswerView(prompt);
     this.#answers.prepend(view.element);
     this.#ask.busy(true);
+    const gone = this.#gone;
     try {
       const chunks = this.#model.generate(prompt, options);
       let next = await chunks.next();
       for (; !next.done; next = await chunks.next()) view.add(next.value);
       view.end(next.value);
-      this.#map.show(await this.#model.own());
+      // Asked of no worker, a new one would be made for it.
+      if (gone === this.#gone) await this.#show(this.#model.own());
     } catch (thrown) {
       view.end(undefined);
       throw thrown;

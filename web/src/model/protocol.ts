@@ -12,8 +12,11 @@ export interface OwnState {
   kept: boolean;
   /** If not, why. */
   why?: string;
+  /** Whether `forget` has something to remove from this browser. */
+  forgettable: boolean;
   /** What was found and done when it was opened. */
   notes: string[];
+  /** Damaged files: those beside the map's, and its own where nothing could be put in its place. */
   aside: Aside[];
 }
 
@@ -37,7 +40,7 @@ export interface Answered {
 export interface ModelApi {
   load(source: FileSource, options: LoadOptions): Loaded;
   attach(source: FileSource, trusted: boolean): OwnState;
-  /** Leaves all maps but the one that is kept. */
+  /** Leaves all attached maps. The own one stays; where a trusted one took its place, what is kept is back. */
   detach(): OwnState;
   own(): OwnState;
   /** The own map's file, or one that was set aside. */

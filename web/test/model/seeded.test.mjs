@@ -22,6 +22,8 @@ before(async () => {
       if (fault === "cut") return response.write(model.subarray(0, 9000), () => setTimeout(() => response.destroy(), 50));
       response.end(model);
     },
+    // A download that takes longer than anybody waits.
+    "/slow.gguf": (_, response) => response.setHeader("content-length", model.length).write(model.subarray(0, 9000)),
     "/coding.mrail": (_, response) => response.end(bytes("coding.mrail")),
   });
   browser = await launchWithGpu();
@@ -147,6 +149,77 @@ test("an answer can be stopped, and the next one is whole", async () => {
   assert.equal((await answer(page, "the hen", { useMap: false })).text, plain.text);
 });
 
+/** Begins an answer that takes longer than any test. */
+async function begin(page) {
+  await page.getByLabel("Prompt", { exact: true }).fill("the hat");
+  await page.getByLabel("Tokens at most").fill("4000");
+  await page.getByRole("button", { name: "Answer", exact: true }).click();
+  await page.locator(".answer-card[data-state='running'] .from").first().waitFor();
+}
+
+/** Presses a button, and asks for the model as soon as the page offers that. */
+function pressAndLoad(page, name) {
+  return page.evaluate(async (name) => {
+    [...document.querySelectorAll("button")].find((button) => button.textContent === name).click();
+    let address;
+    for (let step = 0; step < 100 && !(address = document.querySelector("#model-address")); step++) await undefined;
+    address.value = "tiny.gguf";
+    address.form.requestSubmit();
+  }, name);
+}
+
+test("what waits for a model that is gone makes no new worker, says nothing, and brings nothing back", async () => {
+  const page = await open();
+  await page.addInitScript(() => {
+    globalThis.workers = 0;
+    const { Worker } = globalThis;
+    globalThis.Worker = class extends Worker {
+      constructor(...given) {
+        super(...given);
+        globalThis.workers++;
+      }
+    };
+  });
+  await page.goto(`${server.url}model.html?model=tiny.gguf`);
+  await loaded(page);
+  await begin(page);
+  await page.evaluate(() => dispatchEvent(new PageTransitionEvent("pagehide", { persisted: true })));
+  await page.locator(".answer-card[data-state='done']").waitFor();
+  await page.waitForTimeout(300);
+  assert.equal(await page.evaluate(() => workers), 1);
+  assert.ok(await page.evaluate(() => document.querySelector("fieldset").disabled));
+  await page.evaluate(() => dispatchEvent(new PageTransitionEvent("pageshow", { persisted: true })));
+  await loaded(page);
+  await begin(page);
+  await page.getByRole("button", { name: "Unload" }).click();
+  await page.locator("#model-address").waitFor();
+  await page.waitForTimeout(300);
+  assert.ok(await page.evaluate(() => document.querySelector("fieldset").disabled));
+  assert.equal(await page.getByRole("alert").count(), 0);
+  assert.deepEqual(page.faults, []);
+});
+
+test("a model that is asked for while another one goes is loaded", async () => {
+  const page = await open("?model=tiny.gguf");
+  await loaded(page);
+  await begin(page);
+  await pressAndLoad(page, "Unload");
+  await loaded(page);
+  await answer(page, "the hen");
+  // A load that was cancelled goes as silently, and the map that the link named with it.
+  await page.goto(`${server.url}model.html?model=slow.gguf&map=coding.mrail`);
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.locator("#model-address").waitFor();
+  await page.waitForTimeout(300);
+  assert.equal(await page.getByRole("alert").count(), 0);
+  await page.locator("#model-address").fill("slow.gguf");
+  await page.keyboard.press("Enter");
+  await page.getByText("Downloaded").waitFor();
+  await pressAndLoad(page, "Cancel");
+  await loaded(page);
+  assert.deepEqual(page.faults, []);
+});
+
 test("where a browser trusts the address with nothing, answers are in memory, and the page says so", async () => {
   const page = await open();
   await page.goto(`${server.url.replace("127.0.0.1", PLAIN_HOST)}model.html?model=tiny.gguf`);
@@ -156,6 +229,14 @@ test("where a browser trusts the address with nothing, answers are in memory, an
   assert.deepEqual((await answer(page, "the hen")).origins, ["map"]);
   assert.match(await page.locator(".map-file").innerText(), /^in memory\s+1 run,/);
   assert.ok(await page.getByRole("button", { name: "Forget …" }).isHidden());
+  // A map that drafts comes and goes; the answers stay.
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save a copy" }).click()]);
+  await page.locator('input[accept=".mrail"]').setInputFiles(await download.path());
+  await page.getByText("drafts only").waitFor();
+  await page.getByRole("button", { name: "Leave all maps" }).click();
+  await page.getByText("drafts only").waitFor({ state: "detached" });
+  assert.match(await page.locator(".map-file").innerText(), /^in memory\s+1 run,/);
+  assert.deepEqual((await answer(page, "the hen")).origins, ["map"]);
   assert.deepEqual(page.faults, []);
 });
 

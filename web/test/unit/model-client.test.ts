@@ -88,7 +88,7 @@ describe("a model", () => {
       { name: "tiny one.gguf", url: "https://page.test/a/models/tiny%20one.gguf" },
       { name: "the bytes", bytes: Uint8Array.of(1) },
     ]);
-    expect(() => it.load("http://[")).toThrow("is no address");
+    for (const none of ["http://[", "100%.gguf"]) expect(() => it.load(none)).toThrow("is no address");
   });
 
   it("is gone after it was disposed of, and can be loaded again", async () => {
