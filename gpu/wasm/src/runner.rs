@@ -104,6 +104,7 @@ impl Facts {
             ("stateBytes", number(self.bytes.1)),
             ("needs", told_needs(&self.needs)),
             ("numerics", self.numerics.told()),
+            ("draft", (usual_draft(place.is_processor()) as u32).into()),
         ])
     }
 }

@@ -65,6 +65,8 @@ export interface Info extends Where {
   stateBytes: number;
   needs: Needs;
   numerics: Numerics;
+  /** Nodes of a draft tree that pay on what runs the model, given a map: the default of `generate`. */
+  draft: number;
 }
 
 /** What decides an answer beside the model: a map belongs to one model and one of these. As `mrail-decode` writes it beside a map. */
@@ -119,7 +121,7 @@ export type Prompt = string | { role: string; content: string }[] | Uint32Array;
 export interface GenerateOptions {
   /** Tokens of the answer at most. Default 256. */
   maxNew?: number;
-  /** Nodes of a draft tree; 0 drafts nothing. Default 8 on a GPU, 3 on a processor. */
+  /** Nodes of a draft tree; 0 drafts nothing. Default `Info.draft`: 8 on a GPU, 3 on a processor. */
   draft?: number;
   /** Whether the own map answers, drafts and is written to. Default true. */
   useMap?: boolean;

@@ -12,13 +12,14 @@ export class AskForm {
   readonly #prompt = h("textarea", { id: "prompt", rows: 3, placeholder: "What is a hash table?" });
   readonly #ask = h("button", { type: "submit", className: "button primary", disabled: true }, "Answer");
   readonly #stop: HTMLButtonElement;
+  readonly #draft: HTMLInputElement;
   #ready = false;
   #answering = false;
 
   constructor(ask: (prompt: string, options: AskOptions) => void, stop: () => void) {
     const number = (id: string, value: number, max: number): HTMLInputElement => h("input", { type: "number", id, value: String(value), min: "0", max: String(max), required: true });
     const most = number("max-new", 128, 4096);
-    const draft = number("draft", 8, 63);
+    const draft = (this.#draft = number("draft", 8, 63));
     const useMap = h("input", { type: "checkbox", checked: true, id: "use-map" });
     this.#stop = h("button", { type: "button", className: "button", hidden: true, onclick: stop }, "Stop");
     this.element = h(
@@ -48,8 +49,15 @@ export class AskForm {
     };
   }
 
-  enable(ready: boolean): void {
-    this.#ready = ready;
+  /** For a model, and as many drafts as pay where it runs, unless somebody has said how many. */
+  enable(draft: number): void {
+    if (this.#draft.value === this.#draft.defaultValue) this.#draft.value = this.#draft.defaultValue = String(draft);
+    this.#ready = true;
+    this.#show();
+  }
+
+  disable(): void {
+    this.#ready = false;
     this.#show();
   }
 

@@ -83,7 +83,7 @@ export class Page {
       if (gone !== this.#gone) return false;
       this.#load.loaded(loaded);
       this.#map.show(loaded.own);
-      this.#ask.enable(true);
+      this.#ask.enable(loaded.draft);
       return true;
     } catch (thrown) {
       if (gone !== this.#gone) return false;
@@ -104,7 +104,7 @@ export class Page {
     this.#gone++;
     this.#load.empty();
     this.#map.empty();
-    this.#ask.enable(false);
+    this.#ask.disable();
   }
 
   async #attach(given: Given, trusted: boolean): Promise<void> {
