@@ -214,6 +214,49 @@ fn states_that_are_none_are_refused() {
     assert!(block_on(engine.restore(&good)).is_ok());
 }
 
+/// Weights that are any bytes: scales that are infinite or no numbers among them.
+fn damaged(seeded: &Seeded, seed: u64) -> (Vec<u8>, Model) {
+    let (mut file, model) = file(seeded);
+    let ranges: Vec<_> = model.weights.matrices().chain(model.weights.vectors()).map(|tensor| tensor.range()).collect();
+    let mut random = seed;
+    for range in ranges {
+        for byte in &mut file[range.start as usize..range.end as usize] {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            // Most are left: otherwise nothing but NaN would be seen.
+            if random >> 60 == 0 {
+                *byte = (random >> 40) as u8;
+            }
+        }
+    }
+    (file, model)
+}
+
+#[test]
+fn weights_that_are_no_numbers_end_in_some_token() {
+    let mut odd = 0;
+    for (seed, element) in (1..).zip(Element::ALL) {
+        let long = Element::block_len(element) == 256;
+        let seeded = Seeded { element, ..Seeded::default() };
+        let wide = Seeded { width: 256, head_dim: 64, feed_forward: 512, element, ..Seeded::default() };
+        let (file, model) = damaged(if long { &wide } else { &seeded }, seed);
+        for (storage, admission) in [(Storage::F32, FAR), (Storage::F16, SURPRISE)] {
+            let mut model = load(&file, &model, &setups(&model, storage, admission), 1);
+            let mut token = block_on(model.extend(&tokens(200))).unwrap();
+            for _ in 0..40 {
+                assert!(token < 320);
+                token = block_on(model.extend(&[token])).unwrap();
+            }
+            odd += usize::from(block_on(model.logits()).unwrap().iter().any(|logit| !logit.is_finite()));
+            // A state that is none is refused, not gone on from.
+            let state = block_on(model.state()).unwrap();
+            if let Err(error) = block_on(model.restore(&state)) {
+                assert!(error.to_string().contains("a finite number"), "{error}");
+            }
+        }
+    }
+    assert!(odd > 5, "{odd} were not finite");
+}
+
 #[test]
 fn what_cannot_be_asked_for_is_refused() {
     let (file, model) = file(&Seeded::default());
