@@ -203,8 +203,11 @@ async fn loading_tells_what_is_needed_before_a_byte_of_the_weights_is_read() {
         let last = log.get(log.length() - 1);
         assert_eq!((string(&last, "stage"), number(&last, "done")), ("weights".into(), number(&last, "total")));
         let info = runner.info();
-        // Of a model as small as this one, most of what a texture takes is the rest of its last row of texels.
-        assert!(weights > 0 && 10 * number(&info, "weightBytes") >= 9 * weights);
+        // A texture of a model as small as this one is for the most part the rest of its last row of texels, 64 KiB, of which
+        // matrices that are read as one have one: five do with two, in each layer. Norms are needed, and not counted as held.
+        let shared = if backend == "gpu" { 3 * (64 << 10) * number(&info, "layers") } else { 0 };
+        let held = number(&info, "weightBytes");
+        assert!(held > 0 && held <= weights && 10 * (held + shared) >= 9 * weights, "{held} of {weights}");
         assert!(number(&info, "stateBytes") > 0 && number(&info, "exactUntil") == 2048);
         JsFuture::from(runner.dispose()).await.unwrap();
     }
