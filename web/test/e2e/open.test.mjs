@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { ask, bytes, path, rows, SAMPLE, setUp, withSample } from "./fixture.mjs";
+import { ask, bytes, path, rows, setUp, withSample } from "./fixture.mjs";
 import { serve } from "./server.mjs";
 
 const general = bytes("general.mrail");
@@ -37,10 +37,13 @@ const alert = (page) => page.getByRole("alert").innerText();
 test("the sample map is one click away, and then in the address", async () => {
   const page = await at.open();
   await page.getByRole("button", { name: "Open the sample map" }).click();
-  await page.getByRole("heading", { name: "coding.mrail" }).waitFor();
-  assert.ok(page.url().endsWith(SAMPLE), page.url());
+  await page.getByRole("heading", { name: "smollm2-coding.mrail" }).waitFor();
+  assert.ok(page.url().endsWith("?url=maps/smollm2-coding.mrail"), page.url());
   await page.reload();
-  await page.getByRole("heading", { name: "coding.mrail" }).waitFor();
+  await page.getByRole("heading", { name: "smollm2-coding.mrail" }).waitFor();
+  // This runtime's own answers to the requests that llama.cpp answered in the other one.
+  await ask(page, rows("coding_runs.jsonl")[0].request);
+  await page.locator(".answer-time").waitFor();
   assert.deepEqual(page.faults, []);
 });
 
