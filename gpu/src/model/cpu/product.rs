@@ -2,7 +2,7 @@
 //!
 //! Every output is summed in the order of `docs/arithmetic.md`, whatever shares a tile with it: rows of a group lie in the lanes of a
 //! vector, and a tile takes several groups or several inputs at once, eight sums that do not wait for each other. Vectors are written
-//! out, since what the compiler makes of arrays changes with every line: 2.5 times as fast for eight inputs, 1.4 for one.
+//! out, since what the compiler makes of arrays changes with every line around them.
 
 #![allow(clippy::inline_always, reason = "what is inlined is compiled for the instructions that were found")]
 #![allow(clippy::needless_range_loop, reason = "closures that call vector instructions are not inlined, loops are")]
